@@ -1,0 +1,52 @@
+//! The action runtime: define a capability once, call it from anywhere, always get an envelope.
+//!
+//! [`Runtime::invoke`] takes the ten steps of an invocation in one place (`runtime.rs`); [`Action`] is a definition,
+//! [`Context`] what a handler may use, [`Envelope`] what every call returns. The crate knows no surface, no store and no
+//! run: those are built on it.
+
+mod action;
+mod attempt;
+mod caught;
+mod command;
+mod concurrency;
+mod context;
+mod envelope;
+mod error;
+mod handler;
+mod hook;
+mod idempotency;
+mod invocation;
+mod middleware;
+mod permission;
+mod process_tree;
+mod record;
+mod registry;
+mod runtime;
+mod safe_json;
+mod schema;
+mod scrub;
+mod stream;
+pub mod testing;
+
+pub use action::{
+    Action, ActionBuilder, ActionSpec, Concurrency, DefinitionError, Deprecation, HttpRoute, Idempotency,
+    RetryPolicy, SideEffects, Visibility,
+};
+pub use command::{CommandActionsError, command_actions};
+pub use context::{Artifacts, Context, Logger, ProgressReporter};
+pub use envelope::{Artifact, Envelope, Failure, LogEntry, LogLevel, Meta, Replayed};
+pub use error::{ActionError, Issue, PathSegment};
+pub use handler::{ActionInput, ActionOutput};
+pub use hook::Hook;
+pub use idempotency::{Begin, Claim, IdempotencyScope, IdempotencyStore, MemoryIdempotency, Waiting};
+pub use invocation::{ActionRef, Invocation, InvocationOptions};
+pub use middleware::{Middleware, MiddlewareCall, Next};
+pub use permission::{Permission, PermissionChecker, PermissionRequest};
+pub use record::{Fields, Progress};
+pub use registry::Exposure;
+pub use runtime::{BuildError, IntoAction, Runtime, RuntimeBuilder};
+pub use runyard_actions_macros::action;
+pub use safe_json::{DEPTH_MAX, INPUT_BYTES_MAX, OUTPUT_BYTES_MAX, UnsafeJson, to_safe_value};
+pub use schema::Schema;
+pub use scrub::log_panics;
+pub use stream::{InvocationEvent, InvocationStream};

@@ -1,0 +1,348 @@
+//! What an invocation gathers while it runs: logs, progress and artifacts, in order, bounded, frozen at the end.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+use jiff::Timestamp;
+use runyard_domain::ArtifactId;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::safe_json::{check_limits, to_safe_value};
+use crate::{Artifact, LogEntry, LogLevel, scrub};
+
+/// Log entries and artifacts beyond this number are dropped and counted.
+pub(crate) const ENTRIES_MAX: usize = 10_000;
+/// So many bytes of entries are kept.
+pub(crate) const RECORD_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// One message or one set of fields may be so large.
+pub(crate) const ENTRY_BYTES_MAX: usize = 64 * 1024;
+
+/// Structured fields of a log entry: always safe JSON, credentials taken out by key.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fields(Map<String, Value>);
+
+impl Fields {
+    /// No fields.
+    pub fn new() -> Self {
+        Fields::default()
+    }
+
+    /// Adds a field. A value that is not safe JSON is replaced by a marker that says why.
+    pub fn insert<T: Serialize + ?Sized>(&mut self, key: impl Into<String>, value: &T) {
+        self.0.insert(key.into(), safe_or_marker(value));
+    }
+
+    /// The same fields and one more.
+    #[must_use]
+    pub fn with<T: Serialize + ?Sized>(mut self, key: impl Into<String>, value: &T) -> Self {
+        self.insert(key, value);
+        self
+    }
+
+    /// The value of a field.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.0.get(key)
+    }
+
+    pub(crate) fn from_map(map: Map<String, Value>) -> Self {
+        Fields(map)
+    }
+}
+
+/// Structured fields for a log entry: `fields! { title: task.title, count: 3 }`.
+#[macro_export]
+macro_rules! fields {
+    ($($key:ident: $value:expr),* $(,)?) => {
+        $crate::Fields::new()$(.with(stringify!($key), &$value))*
+    };
+}
+
+fn safe_or_marker<T: Serialize + ?Sized>(value: &T) -> Value {
+    let safe = to_safe_value(value).and_then(|value| check_limits(&value, ENTRY_BYTES_MAX).map(|_| value));
+    safe.unwrap_or_else(|reason| Value::String(format!("[not safe JSON: {reason}]")))
+}
+
+/// A progress report: `Progress::percent(40.0).message("copying")`.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    percent: Option<f64>,
+    message: Option<String>,
+    fields: Fields,
+}
+
+impl Progress {
+    /// How far it is, from 0 to 100; what lies outside is brought inside, and what is no number is left out.
+    pub fn percent(percent: f64) -> Self {
+        let percent = percent.is_finite().then(|| percent.clamp(0.0, 100.0));
+        Progress { percent, ..Progress::default() }
+    }
+
+    /// A step without a known percentage.
+    pub fn step(message: impl Into<String>) -> Self {
+        Progress::default().message(message)
+    }
+
+    /// What is going on.
+    #[must_use]
+    pub fn message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// More about it. `type` and `percent` are the report's own and cannot be overwritten.
+    #[must_use]
+    pub fn field<T: Serialize + ?Sized>(mut self, key: impl Into<String>, value: &T) -> Self {
+        self.fields.insert(key, value);
+        self
+    }
+
+    fn into_parts(self) -> (String, Fields) {
+        let mut map = self.fields.0;
+        map.remove("percent");
+        map.insert("type".to_owned(), json!("progress"));
+        if let Some(percent) = self.percent {
+            // 40 and not 40.0, as every other surface would write it.
+            let whole = percent.fract() == 0.0;
+            map.insert("percent".to_owned(), if whole { json!(percent as u64) } else { json!(percent) });
+        }
+        (self.message.unwrap_or_else(|| "Progress update.".to_owned()), Fields(map))
+    }
+}
+
+impl Artifact {
+    /// An artifact of type `file` with a name and a generated id.
+    pub fn named(name: impl Into<String>) -> Self {
+        Artifact {
+            id: String::new(),
+            kind: String::new(),
+            name: Some(name.into()),
+            mime_type: None,
+            uri: None,
+            size_bytes: None,
+            metadata: Map::new(),
+        }
+    }
+
+    /// Sets the kind; `file` by default.
+    #[must_use]
+    pub fn kind(mut self, kind: impl Into<String>) -> Self {
+        self.kind = kind.into();
+        self
+    }
+
+    /// Sets the media type.
+    #[must_use]
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// Sets where its bytes are.
+    #[must_use]
+    pub fn uri(mut self, uri: impl Into<String>) -> Self {
+        self.uri = Some(uri.into());
+        self
+    }
+
+    /// Sets how many bytes there are.
+    #[must_use]
+    pub fn size_bytes(mut self, size_bytes: u64) -> Self {
+        self.size_bytes = Some(size_bytes);
+        self
+    }
+
+    /// Sets the metadata; what is no object becomes `{"value": …}`.
+    #[must_use]
+    pub fn metadata<T: Serialize + ?Sized>(mut self, metadata: &T) -> Self {
+        self.metadata = object_of(safe_or_marker(metadata));
+        self
+    }
+
+    /// Reads what a program in another language describes.
+    pub(crate) fn from_json(mut object: Map<String, Value>) -> Self {
+        let mut text = |key: &str| match object.remove(key) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        let (id, kind) = (text("id").unwrap_or_default(), text("type").unwrap_or_default());
+        let (name, mime_type, uri) = (text("name"), text("mimeType"), text("uri"));
+        let size_bytes = object.get("sizeBytes").and_then(Value::as_u64);
+        let metadata = object_of(object.remove("metadata").unwrap_or(Value::Null));
+        Artifact { id, kind, name, mime_type, uri, size_bytes, metadata }
+    }
+
+    fn normalised(mut self) -> Self {
+        if self.id.is_empty() {
+            self.id = ArtifactId::new().to_string();
+        }
+        if self.kind.is_empty() {
+            self.kind = "file".to_owned();
+        }
+        let mut metadata = Value::Object(std::mem::take(&mut self.metadata));
+        scrub::value(&mut metadata);
+        self.metadata = object_of(metadata);
+        self
+    }
+}
+
+fn object_of(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(object) => object,
+        Value::Null => Map::new(),
+        other => Map::from_iter([("value".to_owned(), other)]),
+    }
+}
+
+/// One thing that was gathered, in the order it came.
+#[derive(Clone, Debug)]
+pub(crate) enum Entry {
+    Log(LogEntry),
+    Artifact(Artifact),
+}
+
+/// The gathering place of one invocation.
+#[derive(Debug, Default)]
+pub(crate) struct Record(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    entries: Vec<Entry>,
+    bytes: usize,
+    dropped: u64,
+    /// Set when the envelope is made: what comes later is dropped, so the envelope never changes.
+    sealed: bool,
+    follower: Option<Follower>,
+    attempt: Option<CancellationToken>,
+}
+
+#[derive(Debug, Default)]
+struct Follower {
+    seen: usize,
+    waker: Option<Waker>,
+    /// What was gathered but not yet followed when the record was sealed.
+    rest: std::collections::VecDeque<Entry>,
+}
+
+impl Record {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn log(&self, level: LogLevel, message: String, fields: Fields) {
+        let mut fields = Value::Object(fields.0);
+        scrub::value(&mut fields);
+        let mut message = message;
+        if message.len() > ENTRY_BYTES_MAX {
+            let cut = (0..=ENTRY_BYTES_MAX).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
+            message.truncate(cut);
+            message.push('…');
+        }
+        let bytes = 96 + message.len() + check_limits(&fields, RECORD_BYTES_MAX).unwrap_or(RECORD_BYTES_MAX);
+        let entry = LogEntry { level, message, time: Timestamp::now(), fields: Fields(object_of(fields)) };
+        self.push(Entry::Log(entry), bytes);
+    }
+
+    pub(crate) fn progress(&self, progress: Progress) {
+        let (message, fields) = progress.into_parts();
+        self.log(LogLevel::Info, message, fields);
+    }
+
+    pub(crate) fn artifact(&self, artifact: Artifact) -> Artifact {
+        let artifact = artifact.normalised();
+        let described = to_safe_value(&artifact).and_then(|value| check_limits(&value, RECORD_BYTES_MAX));
+        self.push(Entry::Artifact(artifact.clone()), described.unwrap_or(RECORD_BYTES_MAX));
+        artifact
+    }
+
+    fn push(&self, entry: Entry, bytes: usize) {
+        let mut state = self.state();
+        if state.sealed {
+            return;
+        }
+        if state.entries.len() >= ENTRIES_MAX || state.bytes + bytes > RECORD_BYTES_MAX {
+            state.dropped += 1;
+            return;
+        }
+        state.bytes += bytes;
+        state.entries.push(entry);
+        if let Some(waker) = state.follower.as_mut().and_then(|follower| follower.waker.take()) {
+            drop(state);
+            waker.wake();
+        }
+    }
+
+    /// Ends the gathering and hands out what there is. Only the first call gets it.
+    pub(crate) fn seal(&self) -> (Vec<LogEntry>, Vec<Artifact>) {
+        let mut state = self.state();
+        if state.dropped > 0 {
+            let message = "Some log entries and artifacts were dropped: the limit was reached.".to_owned();
+            let fields = Fields::new().with("dropped", &state.dropped);
+            state.entries.push(Entry::Log(LogEntry {
+                level: LogLevel::Warn,
+                message,
+                time: Timestamp::now(),
+                fields,
+            }));
+            state.dropped = 0;
+        }
+        state.sealed = true;
+        let entries = std::mem::take(&mut state.entries);
+        if let Some(follower) = &mut state.follower {
+            follower.rest.extend(entries.iter().skip(follower.seen).cloned());
+        }
+        drop(state);
+        if entries.is_empty() {
+            return (Vec::new(), Vec::new());
+        }
+        let (mut logs, mut artifacts) = (Vec::with_capacity(entries.len()), Vec::new());
+        for entry in entries {
+            match entry {
+                Entry::Log(log) => logs.push(log),
+                Entry::Artifact(artifact) => artifacts.push(artifact),
+            }
+        }
+        (logs, artifacts)
+    }
+
+    /// Says that somebody will call [`next`](Self::next).
+    pub(crate) fn follow(&self) {
+        self.state().follower = Some(Follower::default());
+    }
+
+    /// The next entry that the follower has not seen, or its waker is kept for when there is one.
+    pub(crate) fn next(&self, waker: &Waker) -> Poll<Entry> {
+        let mut state = self.state();
+        let State { entries, follower, .. } = &mut *state;
+        let Some(follower) = follower else { return Poll::Pending };
+        if let Some(entry) = follower.rest.pop_front() {
+            return Poll::Ready(entry);
+        }
+        if let Some(entry) = entries.get(follower.seen) {
+            follower.seen += 1;
+            return Poll::Ready(entry.clone());
+        }
+        follower.waker = Some(waker.clone());
+        Poll::Pending
+    }
+
+    /// The token of the attempt that runs now; made when somebody asks for it.
+    pub(crate) fn attempt_token(&self) -> CancellationToken {
+        let mut state = self.state();
+        let sealed = state.sealed;
+        let token = state.attempt.get_or_insert_default().clone();
+        if sealed {
+            token.cancel();
+        }
+        token
+    }
+
+    /// Tells whatever the attempt left running that the attempt is over.
+    pub(crate) fn end_attempt(&self) {
+        if let Some(token) = self.state().attempt.take() {
+            token.cancel();
+        }
+    }
+}

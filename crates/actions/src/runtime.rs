@@ -1,0 +1,369 @@
+//! The runtime: the ten steps of an invocation, in order, in one place.
+//!
+//! Whatever happens on the way, an invocation ends with an envelope: errors, panics, timeouts, a caller that goes away.
+
+mod builder;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use runyard_domain::{Actor, Code, InvocationId, Surface};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+pub use self::builder::{BuildError, IntoAction, RuntimeBuilder};
+use crate::attempt::{Running, run_with_retries};
+use crate::caught::caught;
+use crate::context::{Call, Services};
+use crate::handler::{Prepared, unsafe_output};
+use crate::hook::{tell_ended, tell_started};
+use crate::idempotency::{IdempotencyScope, Keyed, once};
+use crate::middleware::run_chain;
+use crate::permission::authorise;
+use crate::registry::{Registry, supports};
+use crate::safe_json::{INPUT_BYTES_MAX, OUTPUT_BYTES_MAX, check_limits, whole_floats_to_integers};
+use crate::{
+    Action, ActionError, ActionRef, Context, Envelope, Hook, IdempotencyStore, Invocation, InvocationOptions,
+    InvocationStream, Issue, Meta, Middleware, MiddlewareCall, PermissionChecker, PermissionRequest,
+    Replayed, SideEffects, fields,
+};
+
+/// Runs actions. Cloning is cheap.
+#[derive(Clone)]
+pub struct Runtime(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    services: Arc<Services>,
+    checker: Option<Arc<dyn PermissionChecker>>,
+    middleware: Vec<Arc<dyn Middleware>>,
+    hooks: Vec<Arc<dyn Hook>>,
+    idempotency: Arc<dyn IdempotencyStore>,
+}
+
+/// What the steps lead to.
+enum Outcome {
+    Data(Value),
+    /// A call with an idempotency key: its envelope is complete, or is another call's.
+    Keyed(Keyed),
+}
+
+impl Runtime {
+    /// Starts a runtime without actions.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::default()
+    }
+
+    /// Every action, in the order of names; for code and documents, not for a surface.
+    pub fn actions(&self) -> impl Iterator<Item = &Action> {
+        self.0.registry.all()
+    }
+
+    /// The actions that an actor may see on a surface, in the order of names.
+    pub fn listed<'a>(&'a self, surface: Surface, actor: &'a Actor) -> impl Iterator<Item = &'a Action> {
+        self.0.registry.listed(surface, actor)
+    }
+
+    /// Invokes an action and returns its envelope. Never panics. Dropping the future ends the invocation.
+    pub async fn invoke(&self, invocation: Invocation) -> Envelope {
+        let context = self.context(&invocation);
+        self.run(context, invocation).await
+    }
+
+    /// Invokes an action and follows it live.
+    pub fn stream(&self, invocation: Invocation) -> InvocationStream {
+        let (runtime, context) = (self.clone(), self.context(&invocation));
+        InvocationStream::new(context.clone(), async move { runtime.run(context, invocation).await })
+    }
+
+    fn context(&self, invocation: &Invocation) -> Context {
+        let action = match &invocation.action {
+            ActionRef::Name(name) => Arc::clone(name),
+            ActionRef::Action(action) => Arc::clone(&action.spec().name),
+        };
+        Context(Arc::new(Call {
+            action,
+            id: InvocationId::new(),
+            surface: invocation.surface,
+            actor: Arc::clone(&invocation.actor),
+            services: Arc::clone(&self.0.services),
+            metadata: invocation.metadata.clone(),
+            idempotency_key: invocation.options.idempotency_key.clone(),
+            record: Default::default(),
+        }))
+    }
+
+    async fn run(&self, context: Context, invocation: Invocation) -> Envelope {
+        let started = Instant::now();
+        let mut abandoned = Abandoned { runtime: self, context: &context, started, armed: true };
+        let outcome = match caught(self.steps(&context, invocation, started)).await {
+            Ok(outcome) => outcome,
+            Err(panicked) => Err(ActionError::internal(format!("panicked: {}", panicked.0))),
+        };
+        let envelope = match outcome {
+            Ok(Outcome::Data(data)) => envelope(&context, started, Ok(data)),
+            Ok(Outcome::Keyed(Keyed::Ran(envelope))) => envelope,
+            Ok(Outcome::Keyed(Keyed::Replayed(earlier))) => replay(&context, started, earlier),
+            Err(error) => envelope(&context, started, Err(error)),
+        };
+        tell_ended(&self.0.hooks, &envelope).await;
+        abandoned.armed = false;
+        envelope
+    }
+
+    /// Steps 1 to 3, then the rest under the invocation's cancellation and deadline.
+    async fn steps(
+        &self,
+        context: &Context,
+        invocation: Invocation,
+        started: Instant,
+    ) -> Result<Outcome, ActionError> {
+        let action = self.resolve(&invocation)?;
+        tell_started(&self.0.hooks, context).await;
+        check_surface(&action, invocation.surface)?;
+        let Invocation { mut input, options, cancel, .. } = invocation;
+        let prepared = validate(&action, &mut input, &options)?;
+
+        let deadline_ms =
+            [options.deadline_ms.filter(|ms| *ms > 0), action.spec().deadline_ms].into_iter().flatten().min();
+        let rest = self.guarded_steps(&action, &input, &options, context, prepared, started);
+        if cancel.is_none() && deadline_ms.is_none() {
+            return rest.await;
+        }
+        tokio::select! {
+            biased;
+            () = cancelled(cancel.as_ref()) => Err(ActionError::cancelled()),
+            () = passed(started, deadline_ms) => Err(past_deadline(deadline_ms)),
+            outcome = rest => outcome,
+        }
+    }
+
+    /// Step 1. What a surface may not see is as if it did not exist.
+    fn resolve(&self, invocation: &Invocation) -> Result<Action, ActionError> {
+        let found = match &invocation.action {
+            ActionRef::Name(name) => self.0.registry.get(name).cloned(),
+            ActionRef::Action(action) => Some(action.clone()),
+        };
+        let asked = || match &invocation.action {
+            ActionRef::Name(name) => name.chars().take(128).collect::<String>(),
+            ActionRef::Action(action) => action.name().to_owned(),
+        };
+        found.filter(|action| self.0.registry.exposes(action.spec(), invocation.surface)).ok_or_else(|| {
+            ActionError::new(Code::ActionNotFound, format!("Action \"{}\" was not found.", asked()))
+        })
+    }
+
+    /// Steps 4 to 9.
+    async fn guarded_steps(
+        &self,
+        action: &Action,
+        input: &Value,
+        options: &InvocationOptions,
+        context: &Context,
+        prepared: Prepared,
+        started: Instant,
+    ) -> Result<Outcome, ActionError> {
+        let spec = action.spec();
+        if spec.people_only && context.actor().is_agent() {
+            let message = "Action is for people only; an agent may not call it.";
+            return Err(ActionError::new(Code::AuthorizationError, message));
+        }
+        confirm(action, options, context)?;
+        authorise(self.0.checker.as_deref(), PermissionRequest { action, input, context }).await?;
+        if let Some(deprecation) = &spec.deprecation {
+            let fields = fields! { message: deprecation.message, since: deprecation.since, replacement: deprecation.replacement };
+            context.logger().warn("Action is deprecated.", fields);
+        }
+        let run = self.run_and_check(action, input, options, context, prepared);
+        let key = options.idempotency_key.as_deref();
+        match key.filter(|_| spec.side_effects != SideEffects::Read && !spec.owns_idempotency_key) {
+            None => run.await.map(Outcome::Data),
+            Some(key) => {
+                let scope = IdempotencyScope::new(&spec.name, context.actor(), key);
+                let run = || async { envelope(context, started, run.await) };
+                once(&*self.0.idempotency, scope, input, run).await.map(Outcome::Keyed)
+            }
+        }
+    }
+
+    /// Steps 6 to 9: the middleware around the handler with its timeout and retries, then the checks of what comes out.
+    async fn run_and_check(
+        &self,
+        action: &Action,
+        input: &Value,
+        options: &InvocationOptions,
+        context: &Context,
+        prepared: Prepared,
+    ) -> Result<Value, ActionError> {
+        let spec = action.spec();
+        let _place = match action.limiter() {
+            Some(limiter) => Some(limiter.enter().await?),
+            None => None,
+        };
+        let timeout_ms = options.timeout_ms.or(spec.timeout_ms).filter(|ms| *ms > 0);
+        let running = Running { timeout_ms, retry: options.retry.unwrap_or(spec.retry) };
+        let handler = run_with_retries(action, input, context, prepared, running);
+        let call = MiddlewareCall { action, input, context };
+        let output = run_chain(&self.0.middleware, call, handler).await?;
+        check_limits(&output, OUTPUT_BYTES_MAX).map_err(unsafe_output)?;
+        match &spec.output {
+            None => Ok(output),
+            Some(schema) => match schema.issues(&output) {
+                Ok(issues) if issues.is_empty() => Ok(output),
+                Ok(issues) => {
+                    Err(ActionError::new(Code::OutputValidationError, "Action returned invalid output.")
+                        .with_issues(issues))
+                }
+                Err(reason) => Err(broken_schema(reason)),
+            },
+        }
+    }
+}
+
+/// Step 2.
+fn check_surface(action: &Action, surface: Surface) -> Result<(), ActionError> {
+    if supports(action.spec(), surface) {
+        return Ok(());
+    }
+    let message = format!("Action \"{}\" does not support surface \"{surface}\".", action.name());
+    Err(ActionError::new(Code::UnsupportedSurface, message))
+}
+
+/// Step 3. The input comes out with its defaults, read into the handler's own type.
+fn validate(
+    action: &Action,
+    input: &mut Value,
+    options: &InvocationOptions,
+) -> Result<Prepared, ActionError> {
+    if let Err(reason) = check_limits(input, INPUT_BYTES_MAX) {
+        return Err(ActionError::invalid_input(vec![Issue::root(format!("Input is refused: {reason}."))]));
+    }
+    let schema = &action.spec().input;
+    schema.apply_defaults(input);
+    let mut issues = options.issues();
+    issues.extend(schema.issues(input).map_err(broken_schema)?);
+    if !issues.is_empty() {
+        return Err(ActionError::invalid_input(issues));
+    }
+    match (action.handler())(input) {
+        Ok(prepared) => Ok(prepared),
+        // The schema takes 1.0 for an integer, Rust's integers do not.
+        Err(_) if whole_floats_to_integers(input) => (action.handler())(input),
+        Err(issue) => Err(issue),
+    }
+    .map_err(|issue| ActionError::invalid_input(vec![issue]))
+}
+
+/// Step 4. An agent's own flag never counts: what it wants to do is for a person to confirm.
+fn confirm(action: &Action, options: &InvocationOptions, context: &Context) -> Result<(), ActionError> {
+    let required = action.spec().requires_confirmation && context.surface().enforces_confirmation();
+    if !required || (options.confirm && !context.actor().is_agent()) {
+        return Ok(());
+    }
+    let message = format!("Action \"{}\" requires explicit confirmation.", action.name());
+    Err(ActionError::new(Code::ConfirmationRequired, message))
+}
+
+fn broken_schema(reason: &str) -> ActionError {
+    ActionError::internal(format!("the schema does not compile: {reason}"))
+}
+
+async fn cancelled(token: Option<&CancellationToken>) {
+    match token {
+        Some(token) => token.cancelled().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn passed(started: Instant, deadline_ms: Option<u64>) {
+    match deadline_ms {
+        Some(ms) => tokio::time::sleep_until((started + Duration::from_millis(ms)).into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn past_deadline(deadline_ms: Option<u64>) -> ActionError {
+    let message = format!("Action did not end within its deadline of {}ms.", deadline_ms.unwrap_or_default());
+    ActionError::new(Code::Timeout, message).retryable()
+}
+
+/// Step 10. Seals the record, so that nothing later can change the envelope.
+fn envelope(context: &Context, started: Instant, outcome: Result<Value, ActionError>) -> Envelope {
+    let call = &context.0;
+    let outcome = outcome.map_err(|error| {
+        if let Some(detail) = error.detail() {
+            let (invocation, action, detail) = (call.id, &*call.action, crate::scrub::text(detail));
+            tracing::error!(%invocation, action, detail, "the action failed with an internal error");
+        }
+        let mut failure = error.into_failure();
+        failure.message = crate::scrub::text(&failure.message);
+        failure
+    });
+    let (logs, artifacts) = call.record.seal();
+    Envelope { outcome, artifacts, logs, meta: meta(context, started) }
+}
+
+fn meta(context: &Context, started: Instant) -> Meta {
+    let call = &context.0;
+    Meta {
+        action: Some(Arc::clone(&call.action)),
+        invocation_id: call.id,
+        surface: call.surface,
+        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        idempotent: None,
+    }
+}
+
+/// An earlier call's envelope as this call's own.
+fn replay(context: &Context, started: Instant, earlier: Envelope) -> Envelope {
+    let idempotent = earlier.is_ok().then_some(Replayed::Replayed);
+    context.0.record.seal();
+    Envelope { meta: Meta { idempotent, ..meta(context, started) }, ..earlier }
+}
+
+impl Envelope {
+    /// The envelope of a call that never reached the runtime, such as a payload that is no JSON.
+    pub fn refusal(surface: Surface, action: Option<&str>, error: ActionError) -> Envelope {
+        Envelope::outside(surface, action, Err(error.into_failure()))
+    }
+
+    /// The envelope of an answer that an entry point gives by itself, such as the list of actions.
+    pub fn of_data(surface: Surface, data: Value) -> Envelope {
+        Envelope::outside(surface, None, Ok(data))
+    }
+
+    fn outside(surface: Surface, action: Option<&str>, outcome: Result<Value, crate::Failure>) -> Envelope {
+        let meta = Meta {
+            action: action.map(Arc::from),
+            invocation_id: InvocationId::new(),
+            surface,
+            duration_ms: 0,
+            idempotent: None,
+        };
+        Envelope { outcome, artifacts: Vec::new(), logs: Vec::new(), meta }
+    }
+}
+
+/// Tells the hooks of an invocation whose caller went away before it ended.
+struct Abandoned<'a> {
+    runtime: &'a Runtime,
+    context: &'a Context,
+    started: Instant,
+    armed: bool,
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        if !self.armed {
+            return;
+        }
+        let envelope = envelope(self.context, self.started, Err(ActionError::cancelled()));
+        let hooks = self.runtime.0.hooks.clone();
+        if hooks.is_empty() {
+            return;
+        }
+        if let Ok(handle) = tokio::runtime::Handle::try_current() {
+            handle.spawn(async move { tell_ended(&hooks, &envelope).await });
+        }
+    }
+}

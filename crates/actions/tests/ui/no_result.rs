@@ -1,0 +1,9 @@
+use runyard_actions::action;
+
+/// Answer.
+#[action(crate = "runyard_actions")]
+async fn answer() -> u32 {
+    42
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use runyard_actions::action;
+
+/// Answer.
+#[action(crate = "runyard_actions")]
+async fn answer() {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use runyard_actions::action;
+
+/// Answer.
+#[action(crate = "runyard_actions")]
+struct Answer;
+
+fn main() {}

@@ -1,0 +1,37 @@
+//! The `runyard` binary: parses, wires and runs.
+
+mod builtin;
+mod home;
+mod up;
+mod wiring;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use runyard_surfaces::cli::{ActionCommands, Cli, local_actor};
+
+fn main() -> anyhow::Result<ExitCode> {
+    runyard::start_logging();
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let home = home::Home::find()?;
+    let runtime = wiring::runtime(&home)?;
+    let cli = Cli {
+        name: "runyard".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        about: "Runs AI agents the way a good team runs production jobs.".to_owned(),
+        actions: ActionCommands::BehindCall,
+        extra: vec![up::command(home, runtime.clone())],
+        runtime,
+        actor: local_actor(),
+    };
+    let mut tokio = if arguments.first().is_some_and(|command| command == "up") {
+        tokio::runtime::Builder::new_multi_thread()
+    } else {
+        tokio::runtime::Builder::new_current_thread()
+    };
+    let tokio = tokio.enable_all().build()?;
+    let exit = tokio.block_on(cli.run(arguments));
+    // A prompt that still waits for a line must not hold up the end.
+    tokio.shutdown_background();
+    Ok(ExitCode::from(exit))
+}

@@ -1,0 +1,25 @@
+//! What the binary is made of: the only place that names concrete parts.
+
+use anyhow::Context;
+use runyard::{Runtime, command_actions};
+use runyard_example_tasks as tasks;
+
+use crate::builtin;
+use crate::home::Home;
+
+/// The built-in actions, the example's, and those that the installation's configuration declares.
+pub(crate) fn runtime(home: &Home) -> anyhow::Result<Runtime> {
+    let file = home.configuration();
+    let declared = match std::fs::read_to_string(&file) {
+        Ok(text) => command_actions(&text, home.path()).with_context(|| format!("in {}", file.display()))?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
+    };
+    let builder = Runtime::builder()
+        .actions(builtin::actions())
+        .service(tasks::Tasks::in_file(home.tasks()))
+        .actions(tasks::actions())
+        .actions(declared)
+        .exposure(tasks::exposure());
+    builder.build().context("the actions are not well defined")
+}

@@ -1,0 +1,94 @@
+//! Typed ids: a prefix that says what they name, and a time-ordered unique part.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// A text that is not an id of the kind asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a {kind} id: expected \"{kind}_\" and a UUID")]
+pub struct InvalidId {
+    /// The prefix that was expected.
+    pub kind: &'static str,
+}
+
+macro_rules! typed_id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(into = "String", try_from = "String")]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// A new id; later ones sort after earlier ones.
+            #[allow(clippy::new_without_default, reason = "an id is made, not defaulted")]
+            pub fn new() -> Self {
+                $name(Uuid::now_v7())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "_{}"), self.0.simple())
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.to_string()
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                text.strip_prefix(concat!($prefix, "_"))
+                    .and_then(|unique| Uuid::try_parse(unique).ok())
+                    .map($name)
+                    .ok_or(InvalidId { kind: $prefix })
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidId;
+
+            fn try_from(text: String) -> Result<Self, InvalidId> {
+                text.parse()
+            }
+        }
+    };
+}
+
+typed_id!(
+    /// One attempt at a task.
+    RunId,
+    "run"
+);
+
+typed_id!(
+    /// One invocation of an action.
+    InvocationId,
+    "inv"
+);
+
+typed_id!(
+    /// A thing to review that an invocation or a run produced.
+    ArtifactId,
+    "art"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_says_what_it_names_and_reads_back() {
+        let id = RunId::new();
+        assert!(id.to_string().starts_with("run_"));
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert_eq!("apr_0".parse::<RunId>(), Err(InvalidId { kind: "run" }));
+    }
+}

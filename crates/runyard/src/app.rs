@@ -1,0 +1,183 @@
+//! An application: its actions and what they need, on every surface.
+
+use std::any::Any;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Command;
+use runyard_actions::testing::TestApp;
+use runyard_actions::{
+    ActionError, BuildError, Exposure, Hook, IdempotencyStore, IntoAction, Middleware, PermissionChecker,
+    Runtime, RuntimeBuilder,
+};
+use runyard_domain::Code;
+use runyard_surfaces::cli::{ActionCommands, Cli, ExtraCommand, cancelled_by_signal, local_actor};
+use runyard_surfaces::http::{Launch, launch_flags};
+
+/// An application in the making.
+pub struct App {
+    name: String,
+    version: String,
+    about: String,
+    builder: RuntimeBuilder,
+}
+
+impl App {
+    /// An application without actions. The name is the program's.
+    pub fn new(name: impl Into<String>, about: impl Into<String>) -> Self {
+        App {
+            name: name.into(),
+            version: "0.0.0".to_owned(),
+            about: about.into(),
+            builder: Runtime::builder(),
+        }
+    }
+
+    /// The application's version.
+    #[must_use]
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = version.into();
+        self
+    }
+
+    /// Adds an action.
+    #[must_use]
+    pub fn action(self, action: impl IntoAction) -> Self {
+        self.with(|builder| builder.action(action))
+    }
+
+    /// Adds several actions, such as those declared in a file.
+    #[must_use]
+    pub fn actions<A: IntoAction>(self, actions: impl IntoIterator<Item = A>) -> Self {
+        self.with(|builder| builder.actions(actions))
+    }
+
+    /// Adds a service that handlers get with `ctx.service::<T>()`.
+    #[must_use]
+    pub fn service<T: Any + Send + Sync>(self, service: T) -> Self {
+        self.with(|builder| builder.service(service))
+    }
+
+    /// Says which destructive actions are offered over HTTP, MCP and to language models.
+    #[must_use]
+    pub fn exposure(self, exposure: Exposure) -> Self {
+        self.with(|builder| builder.exposure(exposure))
+    }
+
+    /// Asks this checker before every call.
+    #[must_use]
+    pub fn permission_checker(self, checker: impl PermissionChecker + 'static) -> Self {
+        self.with(|builder| builder.permission_checker(checker))
+    }
+
+    /// Adds a middleware inside those added before.
+    #[must_use]
+    pub fn middleware(self, middleware: impl Middleware + 'static) -> Self {
+        self.with(|builder| builder.middleware(middleware))
+    }
+
+    /// Adds a hook.
+    #[must_use]
+    pub fn hook(self, hook: impl Hook + 'static) -> Self {
+        self.with(|builder| builder.hook(hook))
+    }
+
+    /// Keeps idempotency keys there; by default in memory.
+    #[must_use]
+    pub fn idempotency(self, store: impl IdempotencyStore + 'static) -> Self {
+        self.with(|builder| builder.idempotency(store))
+    }
+
+    fn with(mut self, change: impl FnOnce(RuntimeBuilder) -> RuntimeBuilder) -> Self {
+        self.builder = change(self.builder);
+        self
+    }
+
+    /// The application's runtime, to be called from Rust or put together with others.
+    pub fn runtime(self) -> Result<Runtime, BuildError> {
+        self.builder.build()
+    }
+
+    /// The application as its tests call it.
+    #[track_caller]
+    pub fn testing(self) -> TestApp {
+        TestApp::new(self.builder)
+    }
+
+    /// Runs the program: commands for all actions, `json`, `serve`, and the tools around them.
+    pub fn main(self) -> ExitCode {
+        crate::start_logging();
+        let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+        let serves = arguments.first().is_some_and(|command| command == "serve");
+        ExitCode::from(block_on(serves, async move {
+            let App { name, version, about, builder } = self;
+            let runtime = match builder.build() {
+                Ok(runtime) => runtime,
+                Err(error) => {
+                    let _ = writeln!(std::io::stderr(), "{name}: {error}");
+                    return 1;
+                }
+            };
+            let serve = serve_command(name.clone(), version.clone(), runtime.clone());
+            let actor = local_actor();
+            let actions = ActionCommands::TopLevel;
+            Cli { name, version, about, actions, runtime, actor, extra: vec![serve] }.run(arguments).await
+        }))
+    }
+}
+
+/// A server uses all cores; a single command starts fastest on one.
+fn block_on(serves: bool, run: impl Future<Output = u8>) -> u8 {
+    let mut builder = match serves {
+        true => tokio::runtime::Builder::new_multi_thread(),
+        false => tokio::runtime::Builder::new_current_thread(),
+    };
+    match builder.enable_all().build() {
+        Ok(runtime) => {
+            let exit = runtime.block_on(run);
+            // A prompt that still waits for a line must not hold up the end.
+            runtime.shutdown_background();
+            exit
+        }
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "cannot start: {error}");
+            1
+        }
+    }
+}
+
+fn serve_command(name: String, version: String, runtime: Runtime) -> ExtraCommand {
+    let command =
+        Command::new("serve").about("Serve the actions over HTTP").args(launch_flags("127.0.0.1:4711"));
+    let run = move |matches: clap::ArgMatches| {
+        let launch = Launch::from_flags(&matches, token_file(&name));
+        let served = async move {
+            let token_file = launch.token_file.clone();
+            let ready = |url: &str| {
+                let mut stdout = std::io::stdout();
+                let token = token_file.display();
+                let _ =
+                    writeln!(stdout, "listening on {url}\nlog in with the token in {token}, for example:");
+                let _ = writeln!(
+                    stdout,
+                    "  curl -H \"Authorization: Bearer $(cat {token})\" {url}/api/v1/actions"
+                );
+                let _ = stdout.flush();
+            };
+            let stop = cancelled_by_signal();
+            let done = launch.run(&name, &version, runtime, stop, ready).await;
+            done.map(|()| 0_u8)
+                .map_err(|error| ActionError::new(Code::ValidationError, format!("Cannot serve: {error}.")))
+        };
+        Box::pin(served) as runyard_surfaces::cli::ExtraRun
+    };
+    ExtraCommand { command, run: Box::new(run) }
+}
+
+/// `~/.NAME/token`.
+fn token_file(name: &str) -> PathBuf {
+    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    home.join(format!(".{name}")).join("token")
+}

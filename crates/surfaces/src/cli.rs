@@ -1,0 +1,269 @@
+//! The command line: every action a command with flags from its schema, and the tools around them.
+//!
+//! The path of one command: [`Cli::run`] finds the command, `flags` turns arguments into an input, the runtime invokes,
+//! `output` shows the envelope, and its exit code is the process's.
+
+mod call;
+mod flags;
+mod output;
+mod table;
+mod tools;
+
+use std::ffi::OsString;
+use std::future::Future;
+use std::io::{IsTerminal, Write};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use clap::{Arg, ArgMatches, Command};
+use runyard_actions::{ActionError, Envelope, Issue, Runtime};
+use runyard_domain::{Actor, Code, Surface};
+use tokio_util::sync::CancellationToken;
+
+use self::output::{Mode, show};
+
+/// An extra command of an application.
+pub struct ExtraCommand {
+    /// Its clap definition.
+    pub command: Command,
+    /// Runs it with what was parsed and gives the exit code.
+    pub run: Box<dyn FnOnce(ArgMatches) -> ExtraRun>,
+}
+
+/// What an extra command runs.
+pub type ExtraRun = Pin<Box<dyn Future<Output = Result<u8, ActionError>>>>;
+
+/// Where action commands stand on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActionCommands {
+    /// `app task-create …` as well as `app call task-create …`.
+    TopLevel,
+    /// Only `app call task-create …`.
+    BehindCall,
+}
+
+/// The command line of an application.
+pub struct Cli {
+    /// The program's name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it is, in a sentence.
+    pub about: String,
+    /// Where action commands stand.
+    pub actions: ActionCommands,
+    /// The actions.
+    pub runtime: Runtime,
+    /// Who calls.
+    pub actor: Arc<Actor>,
+    /// Further commands.
+    pub extra: Vec<ExtraCommand>,
+}
+
+/// The names that an application's own command line uses; an action of such a name is only reached by `call`.
+pub const OWN_COMMANDS: [&str; 9] =
+    ["actions", "call", "completions", "diff", "docs", "help", "json", "lint", "manifest"];
+
+impl Cli {
+    /// Runs one command line (without the program's name) and gives the exit code. Prints everything itself.
+    pub async fn run(mut self, arguments: impl IntoIterator<Item = OsString>) -> u8 {
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        let mode = Mode::asked_for(&arguments);
+        let texts: Result<Vec<String>, _> = arguments.into_iter().map(OsString::into_string).collect();
+        let Ok(arguments) = texts else {
+            return refuse(mode, None, Issue::root("An argument is not valid UTF-8."));
+        };
+        let (command, rest) = match arguments.split_first() {
+            None => return print(&self.root().render_long_help().ansi().to_string()),
+            Some((command, rest)) => (command.as_str(), rest),
+        };
+        match command {
+            "-h" | "--help" => print(&self.root().render_long_help().ansi().to_string()),
+            "-V" | "--version" => print(&format!("{} {}\n", self.name, self.version)),
+            "call" => match rest.split_first() {
+                Some((action, rest)) if !action.starts_with('-') => {
+                    call::run(&self, action, rest, mode).await
+                }
+                _ if rest.iter().any(|argument| argument == "-h" || argument == "--help") => {
+                    print(&call_command().render_long_help().ansi().to_string())
+                }
+                _ => refuse(mode, None, Issue::root("Name the action to call; \"actions\" lists them.")),
+            },
+            _ if self.extra.iter().any(|extra| extra.command.get_name() == command) => {
+                self.run_extra(command, &arguments, mode).await
+            }
+            _ if OWN_COMMANDS.contains(&command) => self.run_own(&arguments, mode).await,
+            _ if self.actions == ActionCommands::TopLevel && !command.starts_with('-') => {
+                call::run(&self, command, rest, mode).await
+            }
+            _ => refuse(mode, None, Issue::root(self.unknown(command))),
+        }
+    }
+
+    async fn run_extra(&mut self, name: &str, arguments: &[String], mode: Mode) -> u8 {
+        let Some(position) = self.extra.iter().position(|extra| extra.command.get_name() == name) else {
+            return 1;
+        };
+        let ExtraCommand { command, run } = self.extra.swap_remove(position);
+        let command = command.bin_name(format!("{} {name}", self.name)).args([output_flag()]);
+        match command.try_get_matches_from(arguments) {
+            Err(error) => stopped(mode, None, &error),
+            Ok(matches) => match run(matches).await {
+                Ok(exit) => exit,
+                Err(error) => show(mode, &Envelope::refusal(Surface::Cli, None, error)),
+            },
+        }
+    }
+
+    async fn run_own(&self, arguments: &[String], mode: Mode) -> u8 {
+        let command = Command::new(self.name.clone()).no_binary_name(true).subcommands(tools::commands());
+        match command.try_get_matches_from(arguments) {
+            Err(error) => stopped(mode, None, &error),
+            Ok(matches) => match matches.subcommand() {
+                Some((name, matches)) => tools::run(self, name, matches, mode).await,
+                None => print(&self.root().render_long_help().ansi().to_string()),
+            },
+        }
+    }
+
+    fn unknown(&self, command: &str) -> String {
+        let extra = self.extra.iter().map(|extra| extra.command.get_name());
+        let known: Vec<&str> = OWN_COMMANDS.into_iter().chain(extra).collect();
+        let meant = closest(command, known.iter().copied()).map(|name| format!(" Did you mean \"{name}\"?"));
+        let help = format!(" \"{} --help\" lists the commands.", self.name);
+        format!("There is no command \"{command}\".{}", meant.unwrap_or(help))
+    }
+
+    /// The whole command line, for help and completions. Action commands have their flags only for completions.
+    fn root(&self) -> Command {
+        let mut root = Command::new(self.name.clone())
+            .version(self.version.clone())
+            .about(self.about.clone())
+            .disable_help_subcommand(true)
+            .subcommand_required(true)
+            .subcommands(self.extra.iter().map(|extra| extra.command.clone()))
+            .subcommand(call_command())
+            .subcommands(tools::commands());
+        if self.actions == ActionCommands::TopLevel {
+            root = root.subcommands(self.action_summaries());
+        }
+        root
+    }
+
+    fn action_summaries(&self) -> Vec<Command> {
+        let shown = self.runtime.listed(Surface::Cli, &self.actor);
+        let own = |name: &str| {
+            OWN_COMMANDS.contains(&name) || self.extra.iter().any(|extra| extra.command.get_name() == name)
+        };
+        shown
+            .filter(|action| !own(&flags::kebab(action.name())))
+            .map(|action| {
+                let first_line = action.spec().description.lines().next().unwrap_or_default().to_owned();
+                Command::new(flags::kebab(action.name())).about(first_line).display_order(0)
+            })
+            .collect()
+    }
+}
+
+fn call_command() -> Command {
+    Command::new("call")
+        .about("Call an action: call NAME [--flag value …]; call NAME --help shows its flags")
+        .disable_help_flag(true)
+        .arg(Arg::new("name").value_name("NAME").help("The action, in snake or kebab case"))
+        .arg(
+            Arg::new("flags")
+                .value_name("FLAGS")
+                .num_args(0..)
+                .trailing_var_arg(true)
+                .allow_hyphen_values(true),
+        )
+}
+
+fn output_flag() -> Arg {
+    Arg::new("output")
+        .long("output")
+        .value_name("FORMAT")
+        .value_parser(["text", "json", "ndjson"])
+        .help("How to show the result; text on a terminal, else json")
+}
+
+/// The name that was probably meant.
+fn closest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let (similarity, name) = known
+        .map(|name| (strsim::jaro_winkler(asked, name), name))
+        .max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (similarity > 0.8).then_some(name)
+}
+
+/// Shows a command line that does not parse.
+fn refuse(mode: Mode, action: Option<&str>, issue: Issue) -> u8 {
+    let error = ActionError::new(Code::ValidationError, "Invalid command line.").with_issues(vec![issue]);
+    show(mode, &Envelope::refusal(Surface::Cli, action, error))
+}
+
+/// Shows what clap stopped for: help and version are no errors.
+fn stopped(mode: Mode, action: Option<&str>, error: &clap::Error) -> u8 {
+    use clap::error::ErrorKind;
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return print(&error.render().ansi().to_string());
+    }
+    refuse(mode, action, Issue::root(said(&error.render().to_string())))
+}
+
+/// What clap says, as one sentence with its tips: the usage lines belong to help.
+fn said(rendered: &str) -> String {
+    let text = rendered.strip_prefix("error: ").unwrap_or(rendered);
+    let text = text.split("\n\nUsage:").next().unwrap_or_default().split("\n\nFor more information").next();
+    let lines: Vec<&str> =
+        text.unwrap_or_default().lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let mut characters = lines.join("; ").chars().collect::<Vec<_>>();
+    if let Some(first) = characters.first_mut() {
+        *first = first.to_ascii_uppercase();
+    }
+    characters.push('.');
+    characters.into_iter().collect()
+}
+
+/// Prints a text that may have styles, which are kept on a terminal only.
+fn print(text: &str) -> u8 {
+    let mut stdout = std::io::stdout();
+    let written = if stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        stdout.write_all(text.as_bytes())
+    } else {
+        stdout.write_all(output::without_styles(text).as_bytes())
+    };
+    // A reader that went away is no failure of ours.
+    let _ = written.and_then(|()| stdout.flush());
+    0
+}
+
+/// Cancelled by the first Ctrl-C or SIGTERM.
+pub fn cancelled_by_signal() -> CancellationToken {
+    let token = CancellationToken::new();
+    let cancel = token.clone();
+    tokio::spawn(async move {
+        if signalled().await.is_ok() {
+            cancel.cancel();
+        }
+    });
+    token
+}
+
+async fn signalled() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}
+
+/// The person at this terminal.
+pub fn local_actor() -> Arc<Actor> {
+    let name = ["USER", "LOGNAME"]
+        .into_iter()
+        .find_map(|key| std::env::var(key).ok())
+        .filter(|name| !name.is_empty());
+    Arc::new(Actor::owner(name.unwrap_or_else(|| "local".to_owned())))
+}

@@ -1,0 +1,181 @@
+//! Calling one action from the command line.
+
+use std::io::{IsTerminal, Read, Write};
+use std::sync::Arc;
+
+use runyard_actions::{Action, ActionError, Envelope, Invocation, InvocationOptions, Issue};
+use runyard_domain::{Code, Surface};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::flags::{Asked, action_command, asked, kebab};
+use super::output::{Follower, Mode, show};
+use super::{Cli, cancelled_by_signal, closest, print, refuse, stopped};
+
+/// Standard input or a file may hold so much.
+const JSON_BYTES_MAX: u64 = 2 * 1024 * 1024;
+
+pub(super) async fn run(cli: &Cli, asked_name: &str, arguments: &[String], mode: Mode) -> u8 {
+    // Names are snake case; the command line takes both spellings.
+    let name = asked_name.replace('-', "_");
+    let Some(action) =
+        cli.runtime.listed(Surface::Cli, &cli.actor).find(|action| action.name() == name).cloned()
+    else {
+        return unlisted(cli, asked_name, &name, mode).await;
+    };
+    let program = match cli.actions {
+        super::ActionCommands::TopLevel => cli.name.clone(),
+        super::ActionCommands::BehindCall => format!("{} call", cli.name),
+    };
+    let matches = match action_command(&program, &action).try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => return stopped(mode, Some(&name), &error),
+    };
+    let asked = asked(&action, &matches);
+    if asked.schema {
+        return print(&format!("{:#}\n", action.spec().input.json()));
+    }
+    let (input, options) = match read(asked) {
+        Ok(call) => call,
+        Err(issue) => return refuse(mode, Some(&name), issue),
+    };
+    let cancel = cancelled_by_signal();
+    let invocation = Invocation::new(&action, input, Surface::Cli, Arc::clone(&cli.actor))
+        .options(options)
+        .cancel_with(cancel.clone());
+    let envelope = invoke(cli, &action, invocation, mode, &cancel).await;
+    show(mode, &envelope)
+}
+
+/// An action that this surface does not list: the runtime says why, and a near name is suggested.
+async fn unlisted(cli: &Cli, asked_name: &str, name: &str, mode: Mode) -> u8 {
+    let invocation = Invocation::new(name, Value::Null, Surface::Cli, Arc::clone(&cli.actor));
+    let mut envelope = cli.runtime.invoke(invocation).await;
+    envelope.meta.action = Some(asked_name.into());
+    if let Err(failure) = &mut envelope.outcome
+        && failure.code == Code::ActionNotFound
+    {
+        let known = cli.runtime.listed(Surface::Cli, &cli.actor).map(Action::name);
+        failure.message = format!("Action \"{asked_name}\" was not found.");
+        if let (Mode::Text, Some(meant)) = (mode, closest(name, known)) {
+            failure.message.push_str(&format!(" Did you mean \"{}\"?", kebab(meant)));
+        }
+    }
+    show(mode, &envelope)
+}
+
+fn read(asked: Asked) -> Result<(Value, InvocationOptions), Issue> {
+    let mut payload = asked.options.clone();
+    let mut options = InvocationOptions::take_from(&mut payload);
+    match asked.deadline.as_deref().map(str::parse) {
+        None => {}
+        Some(Ok(deadline_ms)) => options.deadline_ms = Some(deadline_ms),
+        Some(Err(_)) => options.refuse(Issue::at("deadlineMs", "Expected a whole number of milliseconds.")),
+    }
+    let json = asked.json.as_deref().map(read_json).transpose()?;
+    Ok((asked.onto(json)?, options))
+}
+
+/// `--json TEXT`, `--json @FILE`, `--json -`.
+fn read_json(source: &str) -> Result<Value, Issue> {
+    let text = match (source, source.strip_prefix('@')) {
+        ("-", _) => read_limited(std::io::stdin(), "standard input")?,
+        (_, Some(path)) => {
+            let file = std::fs::File::open(path)
+                .map_err(|error| Issue::at("json", format!("Cannot read {path}: {}.", error.kind())))?;
+            read_limited(file, path)?
+        }
+        (text, None) => text.to_owned(),
+    };
+    serde_json::from_str(&text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let reason = error.to_string();
+        let reason = reason.split(" at line ").next().unwrap_or_default();
+        Issue::at("json", format!("Not valid JSON at line {line}, column {column}: {reason}."))
+    })
+}
+
+fn read_limited(source: impl Read, name: &str) -> Result<String, Issue> {
+    let mut text = String::new();
+    source
+        .take(JSON_BYTES_MAX + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| Issue::at("json", format!("Cannot read {name}: {}.", error.kind())))?;
+    if text.len() as u64 > JSON_BYTES_MAX {
+        return Err(Issue::at("json", format!("{name} holds more than {JSON_BYTES_MAX} bytes.")));
+    }
+    Ok(text)
+}
+
+async fn invoke(
+    cli: &Cli,
+    action: &Action,
+    invocation: Invocation,
+    mode: Mode,
+    cancel: &CancellationToken,
+) -> Envelope {
+    let envelope = follow(cli, invocation.clone(), mode).await;
+    let unconfirmed = envelope.error().is_some_and(|failure| failure.code == Code::ConfirmationRequired);
+    if !unconfirmed
+        || mode != Mode::Text
+        || !std::io::stdin().is_terminal()
+        || !std::io::stderr().is_terminal()
+    {
+        return envelope;
+    }
+    match ask(action, &invocation.input, cancel).await {
+        Some(true) => {
+            let options = InvocationOptions { confirm: true, ..invocation.options.clone() };
+            follow(cli, invocation.options(options), mode).await
+        }
+        Some(false) => envelope,
+        None => Envelope { outcome: Err(cancelled()), ..envelope },
+    }
+}
+
+fn cancelled() -> runyard_actions::Failure {
+    let refusal = Envelope::refusal(Surface::Cli, None, ActionError::cancelled());
+    refusal.outcome.err().unwrap_or_else(|| unreachable!("a refusal is a failure"))
+}
+
+async fn follow(cli: &Cli, invocation: Invocation, mode: Mode) -> Envelope {
+    if mode == Mode::Json {
+        return cli.runtime.invoke(invocation).await;
+    }
+    let mut follower = Follower::new(mode);
+    let mut stream = cli.runtime.stream(invocation);
+    loop {
+        match stream.next().await {
+            Some(runyard_actions::InvocationEvent::Result(envelope)) => {
+                follower.end();
+                return *envelope;
+            }
+            Some(event) => follower.tell(&event),
+            None => {
+                return Envelope::refusal(
+                    Surface::Cli,
+                    None,
+                    ActionError::internal("a stream ended without a result"),
+                );
+            }
+        }
+    }
+}
+
+/// Asks the person at the terminal, naming what will happen. `None` when interrupted.
+async fn ask(action: &Action, input: &Value, cancel: &CancellationToken) -> Option<bool> {
+    let shown = super::output::printable(&input.to_string());
+    let question = format!("{} with {shown}? It asks for confirmation. [y/N] ", action.spec().title);
+    let _ = std::io::stderr().write_all(question.as_bytes());
+    let answer = tokio::task::spawn_blocking(|| {
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer).map(|_| answer)
+    });
+    tokio::select! {
+        () = cancel.cancelled() => None,
+        answer = answer => {
+            let answer = answer.ok()?.ok()?;
+            Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Actions over HTTP: list, invoke, follow, declared routes, and the OpenAPI document.
+//!
+//! The path of one request: `guard` (Host, Origin, token), `routes` (which action), `request` (its input), the runtime,
+//! `respond` (the envelope with its status). A client that goes away drops the request's future, which ends the action.
+
+mod guard;
+mod launch;
+mod openapi;
+mod request;
+mod respond;
+mod routes;
+mod serve;
+
+use std::sync::Arc;
+
+use axum::Router;
+use runyard_actions::{DefinitionError, HttpRoute, Runtime};
+
+pub use self::guard::{BearerTokens, Guard, TokenDigest};
+pub use self::launch::{Launch, LaunchError, launch_flags, read_or_make_token};
+pub use self::openapi::openapi;
+pub use self::request::BODY_BYTES_MAX;
+pub use self::respond::refusal;
+pub use self::serve::{Listening, serve};
+
+/// Where the API stands.
+pub const API_PREFIX: &str = "/api/v1";
+
+/// An application on HTTP.
+#[derive(Clone)]
+pub struct HttpApi {
+    /// Its name, for the OpenAPI document.
+    pub name: String,
+    /// Its version, likewise.
+    pub version: String,
+    /// Its actions.
+    pub runtime: Runtime,
+    /// Who may come in.
+    pub guard: Guard,
+}
+
+/// Why an application cannot be put on HTTP.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RouteError {
+    /// Two actions have routes that would answer the same request, or one stands where the API itself does.
+    #[error("the route \"{route}\" of action \"{action}\" is taken by {by}")]
+    Taken {
+        /// The action.
+        action: String,
+        /// Its route.
+        route: String,
+        /// What has it already.
+        by: String,
+    },
+    /// A definition is wrong.
+    #[error(transparent)]
+    Definition(#[from] DefinitionError),
+}
+
+impl HttpApi {
+    /// All routes, guarded. Fails where two declared routes collide.
+    pub fn router(self) -> Result<Router, RouteError> {
+        check_routes(&self.runtime)?;
+        let guard = Arc::new(self.guard.clone());
+        Ok(routes::router(Arc::new(self)).layer(axum::middleware::from_fn_with_state(guard, guard::check)))
+    }
+}
+
+/// axum panics on colliding routes, so they are looked for beforehand.
+fn check_routes(runtime: &Runtime) -> Result<(), RouteError> {
+    let own = ["actions", "actions/{name}/invoke", "openapi.json"].map(|path| format!("{API_PREFIX}/{path}"));
+    let mut paths = matchit::Router::new();
+    for path in own {
+        // The API's own paths do not collide with each other.
+        let _ = paths.insert(path, (String::from("the API itself"), None));
+    }
+    let routed = runtime.actions().filter_map(|action| Some((action.name(), action.spec().http.as_ref()?)));
+    let mut taken: Vec<(&str, &HttpRoute)> = Vec::new();
+    for (action, route) in routed {
+        let refused =
+            |by: String| RouteError::Taken { action: action.to_owned(), route: route.to_string(), by };
+        if let Some((other, _)) = taken.iter().find(|(_, other)| same_shape(other, route)) {
+            return Err(refused(format!("action \"{other}\"")));
+        }
+        let same_path = taken.iter().any(|(_, other)| other.path == route.path);
+        if !same_path && let Err(error) = paths.insert(route.path.clone(), (action.to_owned(), Some(route))) {
+            return Err(refused(format!("another route ({error})")));
+        }
+        taken.push((action, route));
+    }
+    Ok(())
+}
+
+fn same_shape(one: &HttpRoute, other: &HttpRoute) -> bool {
+    let shape = |route: &HttpRoute| {
+        route
+            .path
+            .split('/')
+            .map(|part| {
+                part.starts_with('{').then_some(()).map_or_else(|| part.to_owned(), |()| "{}".to_owned())
+            })
+            .collect::<Vec<_>>()
+    };
+    one.method == other.method && shape(one) == shape(other)
+}

@@ -1,0 +1,194 @@
+//! Starting a server as a person does: an address, a token in a private file, and what to say about both.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgAction, ArgMatches};
+use runyard_actions::Runtime;
+use runyard_domain::Actor;
+use tokio_util::sync::CancellationToken;
+
+use super::{BearerTokens, Guard, HttpApi, Listening, RouteError, TokenDigest, serve};
+
+/// A token shorter than this was not made here and is not strong enough.
+const TOKEN_LENGTH_MIN: usize = 32;
+
+/// How to start a server.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Whether to serve without TLS to other machines.
+    pub allow_plaintext: bool,
+    /// Further names that the server is known by.
+    pub known_as: Vec<String>,
+    /// Where the token is, or will be made.
+    pub token_file: PathBuf,
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// Other machines would reach it without TLS.
+    #[error(
+        "{0} can be reached from other machines and there is no TLS: listen on 127.0.0.1, or say --allow-plaintext if a proxy in front encrypts"
+    )]
+    Plaintext(SocketAddr),
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {source}")]
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The token file cannot be used.
+    #[error("cannot use the token file {path}: {source}")]
+    Token {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Two routes collide.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+}
+
+/// `--listen`, `--allow-plaintext` and `--known-as`.
+pub fn launch_flags(default_listen: &'static str) -> Vec<Arg> {
+    vec![
+        Arg::new("listen")
+            .long("listen")
+            .value_name("ADDR")
+            .default_value(default_listen)
+            .value_parser(clap::value_parser!(SocketAddr))
+            .help("Where to listen; port 0 takes any free one"),
+        Arg::new("allow-plaintext").long("allow-plaintext").action(ArgAction::SetTrue).help(
+            "Listen on an address that other machines reach, without TLS (a proxy in front must encrypt)",
+        ),
+        Arg::new("known-as")
+            .long("known-as")
+            .value_name("HOST")
+            .action(ArgAction::Append)
+            .help("A further host name (with port) by which clients call this server"),
+    ]
+}
+
+impl Launch {
+    /// What the flags say.
+    pub fn from_flags(matches: &ArgMatches, token_file: PathBuf) -> Self {
+        let loopback = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+        Launch {
+            listen: matches.get_one("listen").copied().unwrap_or(loopback),
+            allow_plaintext: matches.get_flag("allow-plaintext"),
+            known_as: matches.get_many("known-as").into_iter().flatten().cloned().collect(),
+            token_file,
+        }
+    }
+
+    /// Starts and serves until `stop` is cancelled. `ready` is called with the URL once requests are answered.
+    pub async fn run(
+        self,
+        name: &str,
+        version: &str,
+        runtime: Runtime,
+        stop: CancellationToken,
+        ready: impl FnOnce(&str),
+    ) -> Result<(), LaunchError> {
+        if !self.listen.ip().is_loopback() && !self.allow_plaintext {
+            return Err(LaunchError::Plaintext(self.listen));
+        }
+        let token = read_or_make_token(&self.token_file)
+            .map_err(|source| LaunchError::Token { path: self.token_file.clone(), source })?;
+        let listening = Listening::on(self.listen)
+            .await
+            .map_err(|source| LaunchError::Address { address: self.listen, source })?;
+        let tokens = BearerTokens::new().with(TokenDigest::of(&token), Actor::owner("owner"));
+        let guard = Guard::new(listening.address, tokens);
+        let guard = self.known_as.into_iter().fold(guard, Guard::known_as);
+        let api = HttpApi { name: name.to_owned(), version: version.to_owned(), runtime, guard };
+        let router = api.router()?;
+        ready(&format!("http://{}", listening.address));
+        serve(listening, router, stop).await;
+        Ok(())
+    }
+}
+
+/// The token in a file that only its owner can read; made on first use.
+pub fn read_or_make_token(path: &Path) -> std::io::Result<String> {
+    match read_token(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        found => return found,
+    }
+    if let Some(folder) = path.parent() {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let mut random = [0; 32];
+    fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
+    let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    // Written beside and linked into place, so that nobody ever reads half a token and the first one made stays.
+    let draft = path.with_extension(format!("{}.draft", std::process::id()));
+    let _ = fs::remove_file(&draft);
+    let written =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).and_then(|mut file| {
+            file.write_all(token.as_bytes())?;
+            file.sync_all()
+        });
+    let linked = written.and_then(|()| fs::hard_link(&draft, path));
+    let _ = fs::remove_file(&draft);
+    match linked {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => read_token(path),
+        Err(error) => Err(error),
+        Ok(()) => Ok(token),
+    }
+}
+
+fn read_token(path: &Path) -> std::io::Result<String> {
+    let metadata = fs::symlink_metadata(path)?;
+    if !metadata.is_file() {
+        return Err(std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    if metadata.permissions().mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    }
+    let token = fs::read_to_string(path)?.trim().to_owned();
+    if token.len() < TOKEN_LENGTH_MIN {
+        let problem = "it holds no token; delete it and a new one is made";
+        return Err(std::io::Error::new(ErrorKind::InvalidData, problem));
+    }
+    Ok(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_made_once_and_only_its_owner_can_read_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("home/token");
+        let token = read_or_make_token(&path).unwrap();
+        assert_eq!(token.len(), 64);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(read_or_make_token(&path).unwrap(), token);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no draft is left");
+    }
+
+    #[test]
+    fn a_token_file_that_is_a_link_or_empty_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        fs::write(&real, "x".repeat(64)).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        assert_eq!(read_or_make_token(&link).unwrap_err().kind(), ErrorKind::InvalidInput);
+        fs::write(&real, "").unwrap();
+        assert_eq!(read_or_make_token(&real).unwrap_err().kind(), ErrorKind::InvalidData);
+    }
+}

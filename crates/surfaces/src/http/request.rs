@@ -1,0 +1,248 @@
+//! What a request asks of an action: path, query, body and headers as an input and options.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use runyard_actions::{Action, ActionError, HttpRoute, InvocationOptions, Issue, PathSegment};
+use runyard_domain::{Code, Surface};
+use serde_json::{Map, Value};
+
+use crate::{FieldKind, InputField, input_fields, set_field};
+
+/// A body may be so large; the input in it is limited further by the runtime.
+pub const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// A body must arrive within this time.
+const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+/// A query may give so many parameters.
+const QUERY_PARAMETERS_MAX: usize = 1000;
+
+/// An input with its options.
+pub(super) struct Asked {
+    pub(super) input: Value,
+    pub(super) options: InvocationOptions,
+}
+
+/// The surface that the caller names: `http`, or `ai-sdk` by header. The browser's surfaces are not a token's to claim.
+pub(super) fn surface(headers: &HeaderMap) -> Result<Surface, ActionError> {
+    match headers.get("runyard-surface").map(|name| name.to_str().unwrap_or("?")) {
+        None | Some("http") => Ok(Surface::Http),
+        Some("ai-sdk") => Ok(Surface::AiSdk),
+        Some(other) => {
+            let named: String = other.chars().take(32).collect();
+            let message = format!(
+                "The surface \"{named}\" cannot be called with a token; \"http\" and \"ai-sdk\" can."
+            );
+            Err(ActionError::new(Code::UnsupportedSurface, message))
+        }
+    }
+}
+
+/// The body of `POST …/invoke`: `{input, confirm?, idempotencyKey?, timeoutMs?, retry?}`.
+pub(super) async fn invoke(headers: &HeaderMap, body: Body) -> Result<Asked, ActionError> {
+    let mut payload = object(read_json(headers, body).await?)?;
+    let (input, mut options) = crate::json_runner::take_call(&mut payload);
+    header_options(headers, &mut options);
+    Ok(Asked { input, options })
+}
+
+/// A declared route: path, query and body are the input, the options stand beside it.
+pub(super) async fn routed(
+    action: &Action,
+    route: &HttpRoute,
+    path: Vec<(String, String)>,
+    query: Option<&str>,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Asked, ActionError> {
+    let takes_body = !matches!(route.method, "GET" | "DELETE");
+    let (mut input, mut options) = if takes_body {
+        let mut payload = match read_optional_json(headers, body).await? {
+            None => Map::new(),
+            Some(json) => object(json)?,
+        };
+        let options = InvocationOptions::take_from(&mut payload);
+        (payload, options)
+    } else {
+        refuse_body(body).await?;
+        (Map::new(), InvocationOptions::default())
+    };
+    header_options(headers, &mut options);
+    let fields = input_fields(&action.spec().input);
+    for (name, texts) in grouped(query.unwrap_or_default())? {
+        place(&mut input, &mut options, &fields, &name, &texts);
+    }
+    for (name, text) in path {
+        place(&mut input, &mut options, &fields, &name, &[text]);
+    }
+    Ok(Asked { input: Value::Object(input), options })
+}
+
+/// Sets a parameter in the input; one that is there already would silently win or lose, so it is refused.
+fn place(
+    input: &mut Map<String, Value>,
+    options: &mut InvocationOptions,
+    fields: &[InputField],
+    name: &str,
+    texts: &[String],
+) {
+    let field = fields.iter().find(|field| field.path.join(".") == name);
+    let path = field.map_or_else(|| vec![name.to_owned()], |field| field.path.clone());
+    let pointer: String =
+        path.iter().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect();
+    let list = field.is_some_and(|field| matches!(field.kind, FieldKind::List(_)));
+    let given_before = Value::Object(std::mem::take(input));
+    let twice = given_before.pointer(&pointer).is_some() || (texts.len() > 1 && !list);
+    if let Value::Object(before) = given_before {
+        *input = before;
+    }
+    if twice {
+        let path = path.into_iter().map(PathSegment::Key).collect();
+        return options.refuse(Issue { path, message: "Given more than once.".to_owned() });
+    }
+    let value = match field {
+        Some(field) => field.kind.read_all(texts.iter().map(String::as_str)),
+        // An unknown one goes on, for the validation to name.
+        None => Value::String(texts.concat()),
+    };
+    set_field(input, &path, value);
+}
+
+/// `Idempotency-Key` and `Runyard-Confirm: true`, for routes without a body and wherever they are handy.
+fn header_options(headers: &HeaderMap, options: &mut InvocationOptions) {
+    options.confirm |= headers.get("runyard-confirm").is_some_and(|value| value.as_bytes() == b"true");
+    if options.idempotency_key.is_none()
+        && let Some(key) = headers.get("idempotency-key")
+    {
+        match key.to_str() {
+            Ok(key) => options.idempotency_key = Some(key.to_owned()),
+            Err(_) => options.refuse(Issue::at("idempotencyKey", "Expected visible ASCII characters.")),
+        }
+    }
+}
+
+fn object(json: Value) -> Result<Map<String, Value>, ActionError> {
+    match json {
+        Value::Object(object) => Ok(object),
+        _ => Err(ActionError::invalid_input(vec![Issue::root("Expected object.")])),
+    }
+}
+
+async fn read_optional_json(headers: &HeaderMap, body: Body) -> Result<Option<Value>, ActionError> {
+    if !headers.contains_key(header::CONTENT_TYPE) {
+        let bytes = read(body).await?;
+        return if bytes.is_empty() { Ok(None) } else { Err(not_json()) };
+    }
+    read_json(headers, body).await.map(Some)
+}
+
+async fn read_json(headers: &HeaderMap, body: Body) -> Result<Value, ActionError> {
+    let content_type =
+        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    if !media_type.eq_ignore_ascii_case("application/json") {
+        return Err(not_json());
+    }
+    let bytes = read(body).await?;
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let reason = error.to_string();
+        let reason = reason.split(" at line ").next().unwrap_or_default();
+        let message = format!("The body is not valid JSON at line {line}, column {column}: {reason}.");
+        ActionError::new(Code::InvalidJsonBody, message)
+    })
+}
+
+fn not_json() -> ActionError {
+    ActionError::new(Code::UnsupportedMediaType, "The body must be JSON: Content-Type: application/json.")
+}
+
+async fn refuse_body(body: Body) -> Result<(), ActionError> {
+    if read(body).await?.is_empty() {
+        return Ok(());
+    }
+    Err(ActionError::new(
+        Code::InvalidRequest,
+        "This method takes no body; give the input in path and query.",
+    ))
+}
+
+async fn read(body: Body) -> Result<Vec<u8>, ActionError> {
+    let collected = Limited::new(body, BODY_BYTES_MAX).collect();
+    match tokio::time::timeout(BODY_TIME_MAX, collected).await {
+        Ok(Ok(body)) => Ok(body.to_bytes().into()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let message = format!("The body is larger than {BODY_BYTES_MAX} bytes.");
+            Err(ActionError::new(Code::PayloadTooLarge, message))
+        }
+        Ok(Err(_)) => Err(ActionError::new(Code::InvalidRequest, "The body did not arrive whole.")),
+        Err(_) => Err(ActionError::new(Code::RequestTimeout, "The body did not arrive in time.")),
+    }
+}
+
+/// The parameters of a query by name, in the order of their first appearance.
+fn grouped(query: &str) -> Result<Vec<(String, Vec<String>)>, ActionError> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (count, pair) in query.split('&').filter(|pair| !pair.is_empty()).enumerate() {
+        if count >= QUERY_PARAMETERS_MAX {
+            return Err(ActionError::new(Code::InvalidRequest, "The query has too many parameters."));
+        }
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let (name, value) = (decode(name, Plus::IsSpace)?, decode(value, Plus::IsSpace)?);
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((name, vec![value])),
+        }
+    }
+    Ok(groups)
+}
+
+/// What a plus sign means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plus {
+    IsSpace,
+    IsPlus,
+}
+
+/// Undoes percent encoding. An escape that is none, or that gives no UTF-8, is refused rather than guessed at.
+pub(super) fn decode(text: &str, plus: Plus) -> Result<String, ActionError> {
+    let refused =
+        || ActionError::new(Code::InvalidRequest, "The address holds a percent escape that is not valid.");
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        (rest, bytes) = match first {
+            b'%' => {
+                let (pair, tail) = tail.split_at_checked(2).ok_or_else(refused)?;
+                let hex =
+                    std::str::from_utf8(pair).ok().filter(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
+                bytes.push(u8::from_str_radix(hex.ok_or_else(refused)?, 16).map_err(|_| refused())?);
+                (tail, bytes)
+            }
+            b'+' if plus == Plus::IsSpace => {
+                bytes.push(b' ');
+                (tail, bytes)
+            }
+            other => {
+                bytes.push(*other);
+                (tail, bytes)
+            }
+        };
+    }
+    String::from_utf8(bytes).map_err(|_| refused())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percent_escape_that_is_none_is_refused() {
+        assert_eq!(decode("a%20b+c", Plus::IsSpace).unwrap(), "a b c");
+        assert_eq!(decode("%C3%BC+", Plus::IsPlus).unwrap(), "ü+");
+        for broken in ["%", "%2", "%zz", "%ff", "%+1"] {
+            assert_eq!(*decode(broken, Plus::IsSpace).unwrap_err().code(), Code::InvalidRequest, "{broken}");
+        }
+    }
+}

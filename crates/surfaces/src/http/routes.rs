@@ -1,0 +1,137 @@
+//! Which request means which action.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, get, on, post};
+use runyard_actions::{Action, ActionError, Envelope, HttpRoute, Invocation};
+use runyard_domain::{Actor, Code, Surface};
+use serde_json::json;
+
+use super::request::{self, Asked, Plus, decode};
+use super::respond::{answer, events, refusal};
+use super::{API_PREFIX, HttpApi, openapi};
+
+pub(super) fn router(api: Arc<HttpApi>) -> Router {
+    let mut router = Router::new()
+        .route(&format!("{API_PREFIX}/actions"), get(list))
+        .route(&format!("{API_PREFIX}/actions/{{name}}/invoke"), post(invoke))
+        .route(&format!("{API_PREFIX}/openapi.json"), get(document));
+    let actions: Vec<Action> =
+        api.runtime.actions().filter(|action| action.spec().http.is_some()).cloned().collect();
+    for action in actions {
+        let Some(route) = action.spec().http.clone() else { continue };
+        let handler = move |state: State<Arc<HttpApi>>, request: Request| routed(state, action, request);
+        router = router.route(&route.path, on(filter(&route), handler));
+    }
+    router.method_not_allowed_fallback(wrong_method).fallback(unknown_path).with_state(api)
+}
+
+fn filter(route: &HttpRoute) -> MethodFilter {
+    match route.method {
+        "GET" => MethodFilter::GET,
+        "PUT" => MethodFilter::PUT,
+        "PATCH" => MethodFilter::PATCH,
+        "DELETE" => MethodFilter::DELETE,
+        _ => MethodFilter::POST,
+    }
+}
+
+/// Put there by the guard, which lets nobody in without it.
+fn actor(extensions: &Extensions) -> Result<Arc<Actor>, ActionError> {
+    let found = extensions.get::<Arc<Actor>>().cloned();
+    found.ok_or_else(|| ActionError::new(Code::AuthenticationError, "A valid token is needed."))
+}
+
+async fn list(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
+    let found =
+        actor(request.extensions()).and_then(|actor| Ok((actor, request::surface(request.headers())?)));
+    let (actor, surface) = match found {
+        Ok(found) => found,
+        Err(error) => return refusal(Surface::Http, None, error),
+    };
+    let actions: Vec<_> = api.runtime.listed(surface, &actor).map(Action::manifest).collect();
+    answer(&Envelope::of_data(surface, json!({ "actions": actions })))
+}
+
+async fn document(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
+    match actor(request.extensions()) {
+        Err(error) => refusal(Surface::Http, None, error),
+        Ok(actor) => {
+            let text = openapi(&api.name, &api.version, &api.runtime, &actor).to_string();
+            let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+            (StatusCode::OK, json, Body::from(text)).into_response()
+        }
+    }
+}
+
+async fn invoke(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
+    let path = request.uri().path();
+    let encoded = path
+        .strip_prefix(API_PREFIX)
+        .and_then(|rest| rest.strip_prefix("/actions/")?.strip_suffix("/invoke"));
+    let name = match decode(encoded.unwrap_or_default(), Plus::IsPlus) {
+        Ok(name) => name,
+        Err(error) => return refusal(Surface::Http, None, error),
+    };
+    let (parts, body) = request.into_parts();
+    let asked = request::invoke(&parts.headers, body).await;
+    run(&api, &name, asked, &parts).await
+}
+
+async fn routed(State(api): State<Arc<HttpApi>>, action: Action, request: Request) -> Response {
+    let Some(route) = &action.spec().http else { return unknown_path().await };
+    let (parts, body) = request.into_parts();
+    let asked = match path_fields(route, parts.uri.path()) {
+        Ok(path) => request::routed(&action, route, path, parts.uri.query(), &parts.headers, body).await,
+        Err(error) => Err(error),
+    };
+    run(&api, action.name(), asked, &parts).await
+}
+
+/// The path's fields with their values; the router has matched the path already.
+fn path_fields(route: &HttpRoute, path: &str) -> Result<Vec<(String, String)>, ActionError> {
+    let pairs = route.path.split('/').zip(path.split('/'));
+    let fields =
+        pairs.filter_map(|(pattern, value)| Some((pattern.strip_prefix('{')?.strip_suffix('}')?, value)));
+    fields.map(|(name, value)| Ok((name.to_owned(), decode(value, Plus::IsPlus)?))).collect()
+}
+
+async fn run(api: &HttpApi, name: &str, asked: Result<Asked, ActionError>, parts: &Parts) -> Response {
+    let call = actor(&parts.extensions)
+        .and_then(|actor| Ok((actor, request::surface(&parts.headers)?)))
+        .and_then(|(actor, surface)| Ok((actor, surface, asked?)));
+    let (actor, surface, Asked { input, options }) = match call {
+        Ok(call) => call,
+        Err(error) => return refusal(Surface::Http, Some(name), error),
+    };
+    let invocation = Invocation::new(name, input, surface, actor).options(options);
+    if wants_events(&parts.headers) {
+        return events(api.runtime.stream(invocation));
+    }
+    // The future is dropped with the request when the client goes away, and the action ends with it.
+    answer(&api.runtime.invoke(invocation).await)
+}
+
+fn wants_events(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|media_type| {
+        media_type.split(';').next().is_some_and(|name| name.trim().eq_ignore_ascii_case("text/event-stream"))
+    })
+}
+
+async fn wrong_method(method: Method) -> Response {
+    let method: String = method.as_str().chars().take(32).collect();
+    let message = format!("The method {method} is not allowed here; the Allow header lists those that are.");
+    refusal(Surface::Http, None, ActionError::new(Code::MethodNotAllowed, message))
+}
+
+async fn unknown_path() -> Response {
+    let message = format!("There is nothing at this address; {API_PREFIX}/openapi.json lists what there is.");
+    refusal(Surface::Http, None, ActionError::new(Code::NotFound, message))
+}

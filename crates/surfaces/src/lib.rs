@@ -1,0 +1,15 @@
+//! An action registry on the command line, as a JSON runner and over HTTP; knows no run.
+//!
+//! Each surface turns what it is given into an `Invocation`, hands it to the one runtime, and shows the envelope. None of
+//! them decides anything that the runtime decides.
+
+pub mod action_docs;
+pub mod cli;
+pub mod http;
+mod input_fields;
+pub mod json_runner;
+pub mod lint;
+pub mod manifest;
+pub mod manifest_diff;
+
+pub use input_fields::{FieldKind, InputField, input_fields, set_field};
