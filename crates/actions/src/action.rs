@@ -103,7 +103,8 @@ pub enum DefinitionError {
 }
 
 /// The words that stand beside the input in the body of a declared route.
-pub(crate) const RESERVED_FIELDS: [&str; 4] = ["confirm", "idempotencyKey", "timeoutMs", "retry"];
+pub(crate) const RESERVED_FIELDS: [&str; 5] =
+    ["confirm", "idempotencyKey", "timeoutMs", "deadlineMs", "retry"];
 
 /// All that is known of an action without running it.
 #[derive(Debug)]

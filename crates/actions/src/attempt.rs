@@ -37,7 +37,7 @@ pub(crate) async fn run_with_retries(
             "Retrying action after retryable failure.",
             fields! { attempt: retries, code: error.code().as_str(), delayMs: delay_ms },
         );
-        tokio::time::sleep(Duration::from_millis(delay_ms)).await;
+        Box::pin(tokio::time::sleep(Duration::from_millis(delay_ms))).await;
         prepared = (action.handler())(input).map_err(|issue| ActionError::invalid_input(vec![issue]))?;
     }
 }
@@ -51,7 +51,7 @@ async fn attempt(
     let _ended = EndAttempt(context);
     let run = prepared(context.clone());
     let Some(timeout_ms) = timeout_ms else { return run.await };
-    match tokio::time::timeout(Duration::from_millis(timeout_ms), run).await {
+    match Box::pin(tokio::time::timeout(Duration::from_millis(timeout_ms), run)).await {
         Ok(outcome) => outcome,
         Err(_) => {
             Err(ActionError::new(Code::Timeout, format!("Action timed out after {timeout_ms}ms."))

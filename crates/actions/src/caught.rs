@@ -3,7 +3,10 @@
 use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::task::Poll;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
 
 /// What a panic said.
 #[derive(Debug)]
@@ -12,13 +15,28 @@ pub(crate) struct Panicked(pub(crate) String);
 /// Runs a future; a panic in it ends it with [`Panicked`].
 ///
 /// The future is not polled again after it panicked, so whatever it left half done inside is only dropped.
-pub(crate) async fn caught<F: Future>(future: F) -> Result<F::Output, Panicked> {
-    let mut future = std::pin::pin!(future);
-    std::future::poll_fn(move |task| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(task))) {
-        Ok(poll) => poll.map(Ok),
-        Err(payload) => Poll::Ready(Err(said(payload))),
-    })
-    .await
+pub(crate) fn caught<F: Future>(future: F) -> Caught<F> {
+    Caught { future }
+}
+
+pin_project! {
+    /// The future of [`caught`]. Not an async function: its future would hold the inner one twice.
+    pub(crate) struct Caught<F> {
+        #[pin]
+        future: F,
+    }
+}
+
+impl<F: Future> Future for Caught<F> {
+    type Output = Result<F::Output, Panicked>;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
+        let future = self.project().future;
+        match catch_unwind(AssertUnwindSafe(|| future.poll(task))) {
+            Ok(poll) => poll.map(Ok),
+            Err(payload) => Poll::Ready(Err(said(payload))),
+        }
+    }
 }
 
 fn said(payload: Box<dyn Any + Send>) -> Panicked {

@@ -6,7 +6,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use runyard_domain::{Actor, InvocationId, Surface};
-use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::record::Record;
@@ -24,7 +23,6 @@ pub(crate) struct Call {
     pub(crate) surface: Surface,
     pub(crate) actor: Arc<Actor>,
     pub(crate) services: Arc<Services>,
-    pub(crate) metadata: Map<String, Value>,
     pub(crate) idempotency_key: Option<String>,
     pub(crate) record: Record,
 }
@@ -48,11 +46,6 @@ impl Context {
     /// Who called.
     pub fn actor(&self) -> &Actor {
         &self.0.actor
-    }
-
-    /// What the caller said beside the input.
-    pub fn metadata(&self) -> &Map<String, Value> {
-        &self.0.metadata
     }
 
     /// The caller's idempotency key, for actions that take care of it themselves.

@@ -6,8 +6,13 @@ use std::time::Duration;
 use runyard_domain::{ApplicationCode, Code, ErrorCode};
 use serde::{Deserialize, Serialize};
 
+use crate::Failure;
+
 /// Issues beyond this number are cut, with a last one that says so.
 pub(crate) const ISSUES_MAX: usize = 100;
+
+/// So many issues are counted; where there are more, the last one says so.
+pub(crate) const ISSUES_COUNTED_MAX: usize = 10_000;
 
 /// One thing that is wrong with a value, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +64,8 @@ pub(crate) fn limit_issues(mut issues: Vec<Issue>) -> Vec<Issue> {
     if issues.len() > ISSUES_MAX {
         let cut = issues.len() - (ISSUES_MAX - 1);
         issues.truncate(ISSUES_MAX - 1);
-        issues.push(Issue::root(format!("{cut} more issues are not listed.")));
+        let at_least = if cut > ISSUES_COUNTED_MAX - ISSUES_MAX { "At least " } else { "" };
+        issues.push(Issue::root(format!("{at_least}{cut} more issues are not listed.")));
     }
     issues
 }
@@ -189,10 +195,12 @@ impl ActionError {
     pub(crate) fn detail(&self) -> Option<&str> {
         self.0.detail.as_deref()
     }
+}
 
-    pub(crate) fn into_failure(self) -> crate::Failure {
-        let inner = *self.0;
-        crate::Failure {
+impl From<ActionError> for Failure {
+    fn from(error: ActionError) -> Self {
+        let inner = *error.0;
+        Failure {
             code: inner.code,
             message: inner.message,
             issues: limit_issues(inner.issues),

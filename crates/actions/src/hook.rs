@@ -26,20 +26,22 @@ pub trait Hook: Send + Sync {
 
 pub(crate) async fn tell_started(hooks: &[Arc<dyn Hook>], context: &Context) {
     for hook in hooks {
-        settle(hook.started(context)).await;
+        settle(async { hook.started(context).await }).await;
     }
 }
 
 pub(crate) async fn tell_ended(hooks: &[Arc<dyn Hook>], envelope: &Envelope) {
     for hook in hooks {
-        settle(hook.ended(envelope)).await;
+        settle(async { hook.ended(envelope).await }).await;
     }
 }
 
 async fn settle(told: impl Future<Output = ()> + Send) {
-    match tokio::time::timeout(HOOK_TIME_MAX, caught(told)).await {
+    match caught(async { tokio::time::timeout(HOOK_TIME_MAX, told).await }).await {
         Ok(Ok(())) => {}
-        Ok(Err(panicked)) => tracing::error!(detail = crate::scrub::text(&panicked.0), "a hook panicked"),
-        Err(_) => tracing::error!("a hook took longer than {} s and was given up", HOOK_TIME_MAX.as_secs()),
+        Ok(Err(_)) => {
+            tracing::error!("a hook took longer than {} s and was given up", HOOK_TIME_MAX.as_secs())
+        }
+        Err(panicked) => tracing::error!(detail = crate::scrub::text(&panicked.0), "a hook panicked"),
     }
 }

@@ -3,6 +3,7 @@
 mod memory;
 
 use std::future::Future;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use runyard_domain::{Actor, ActorKind, Code};
@@ -10,12 +11,15 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 pub use self::memory::MemoryIdempotency;
+use crate::caught::caught;
 use crate::{ActionError, Envelope};
 
 /// The longest key.
 pub(crate) const KEY_LENGTH_MAX: usize = 256;
 /// How often a waiter that finds the first call abandoned tries to take its place.
 const TAKEOVERS_MAX: usize = 64;
+/// How long a store may take to keep a result.
+const SETTLE_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// What a key belongs to: two actors, or two actions, never share one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,16 +34,13 @@ pub struct IdempotencyScope {
 
 impl IdempotencyScope {
     pub(crate) fn new(action: &str, actor: &Actor, key: &str) -> Self {
-        let kind = match actor.kind {
-            ActorKind::Person => "person",
-            ActorKind::Service => "service",
-            ActorKind::Agent { .. } => "agent",
+        let actor = match actor.kind {
+            ActorKind::Person => format!("person:{}", actor.id),
+            ActorKind::Service => format!("service:{}", actor.id),
+            // Two runs of one agent profile are strangers to each other.
+            ActorKind::Agent { run } => format!("agent:{}:{run}", actor.id),
         };
-        IdempotencyScope {
-            action: action.to_owned(),
-            actor: format!("{kind}:{}", actor.id),
-            key: key.to_owned(),
-        }
+        IdempotencyScope { action: action.to_owned(), actor, key: key.to_owned() }
     }
 }
 
@@ -80,7 +81,8 @@ pub trait Waiting: Send {
 
 /// How a keyed call came by its envelope.
 pub(crate) enum Keyed {
-    Ran(Envelope),
+    /// It ran; the claim is to be settled once nothing can stop that any more.
+    Ran(Envelope, Box<dyn Claim>),
     Replayed(Envelope),
 }
 
@@ -98,13 +100,7 @@ where
     let fingerprint = fingerprint(input);
     for _ in 0..TAKEOVERS_MAX {
         match store.begin(scope.clone(), fingerprint).await? {
-            Begin::Run(claim) => {
-                let envelope = run().await;
-                if is_for_everybody(&envelope) {
-                    claim.settle(&envelope).await?;
-                }
-                return Ok(Keyed::Ran(envelope));
-            }
+            Begin::Run(claim) => return Ok(Keyed::Ran(run().await, claim)),
             Begin::InFlight(waiting) => match waiting.result().await {
                 Some(envelope) => return Ok(Keyed::Replayed(envelope)),
                 None => continue,
@@ -118,6 +114,21 @@ where
     }
     let message = "Too many calls with idempotency keys are in flight.";
     Err(ActionError::new(Code::ConcurrencyLimit, message).retryable())
+}
+
+/// Hands a result to all who wait and keeps a success. A store that fails here fails its later readers, not this caller.
+pub(crate) async fn settle(claim: Box<dyn Claim>, envelope: &Envelope) {
+    if !is_for_everybody(envelope) {
+        return;
+    }
+    match caught(async { tokio::time::timeout(SETTLE_TIME_MAX, claim.settle(envelope)).await }).await {
+        Ok(Ok(Ok(()))) => {}
+        Ok(Ok(Err(error))) => tracing::error!(%error, "the idempotency store failed to keep a result"),
+        Ok(Err(_)) => tracing::error!("the idempotency store took too long to keep a result"),
+        Err(panicked) => {
+            tracing::error!(detail = crate::scrub::text(&panicked.0), "the idempotency store panicked")
+        }
+    }
 }
 
 /// A result that is due to the first caller alone (it went away, its own time ran out, it found no place) is not shared:

@@ -55,7 +55,7 @@ pub struct InvocationOptions {
 }
 
 impl InvocationOptions {
-    /// Reads `confirm`, `idempotencyKey`, `timeoutMs` and `retry` out of a payload, leaving the rest.
+    /// Reads `confirm`, `idempotencyKey`, `timeoutMs`, `deadlineMs` and `retry` out of a payload, leaving the rest.
     ///
     /// Only the boolean `true` confirms; anything else in `confirm` simply does not.
     /// What cannot be read becomes an issue of the invocation.
@@ -70,13 +70,14 @@ impl InvocationOptions {
                 None
             }
         };
-        let timeout_ms = match payload.shift_remove("timeoutMs") {
+        let mut wait = |field: &str| match payload.shift_remove(field) {
             None | Some(Value::Null) => None,
             Some(value) => whole_number(&value).or_else(|| {
-                issues.push(Issue::at("timeoutMs", "Expected a whole number of milliseconds."));
+                issues.push(Issue::at(field, "Expected a whole number of milliseconds."));
                 None
             }),
         };
+        let (timeout_ms, deadline_ms) = (wait("timeoutMs"), wait("deadlineMs"));
         let retry = match payload.shift_remove("retry").map(|value| RetryPolicy::from_json(&value)) {
             None => None,
             Some(Ok(policy)) => Some(policy),
@@ -85,14 +86,7 @@ impl InvocationOptions {
                 None
             }
         };
-        InvocationOptions {
-            confirm,
-            idempotency_key,
-            timeout_ms,
-            deadline_ms: None,
-            retry,
-            unreadable: issues,
-        }
+        InvocationOptions { confirm, idempotency_key, timeout_ms, deadline_ms, retry, unreadable: issues }
     }
 
     /// Adds something that the entry point could not accept; it is reported with the input's own issues.
@@ -108,9 +102,14 @@ impl InvocationOptions {
                 issues.push(Issue::at(field, format!("Expected value <= {WAIT_MS_MAX}.")));
             }
         }
+        if let Some(Err(reason)) = self.retry.map(RetryPolicy::check) {
+            issues.push(Issue::at("retry", reason));
+        }
         // What an HTTP header can carry, so that a key means the same on every surface.
         let visible = |key: &String| key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-        let usable = |key: &String| !key.is_empty() && key.len() <= KEY_LENGTH_MAX && visible(key);
+        let usable = |key: &String| {
+            !key.is_empty() && key.len() <= KEY_LENGTH_MAX && visible(key) && key.trim() == key
+        };
         if !self.idempotency_key.as_ref().is_none_or(usable) {
             let message = format!("Expected 1 to {KEY_LENGTH_MAX} visible ASCII characters.");
             issues.push(Issue::at("idempotencyKey", message));
@@ -139,8 +138,6 @@ pub struct Invocation {
     pub actor: Arc<Actor>,
     /// What the caller says beside the input.
     pub options: InvocationOptions,
-    /// Anything the entry point wants handlers to know.
-    pub metadata: Map<String, Value>,
     /// Cancelling it ends the invocation with `CANCELLED`.
     pub cancel: Option<CancellationToken>,
 }
@@ -154,7 +151,6 @@ impl Invocation {
             surface,
             actor,
             options: InvocationOptions::default(),
-            metadata: Map::new(),
             cancel: None,
         }
     }

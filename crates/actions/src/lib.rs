@@ -12,6 +12,7 @@ mod concurrency;
 mod context;
 mod envelope;
 mod error;
+mod fresh;
 mod handler;
 mod hook;
 mod idempotency;

@@ -74,9 +74,6 @@ pub(crate) async fn run_chain<'a>(
     call: MiddlewareCall<'a>,
     innermost: impl Future<Output = Result<Value, ActionError>> + Send + 'a,
 ) -> Result<Value, ActionError> {
-    if chain.is_empty() {
-        return innermost.await;
-    }
     let ran_twice = Arc::new(AtomicBool::new(false));
     let innermost: Mutex<Option<Innermost<'a>>> = Mutex::new(Some(Box::pin(innermost)));
     let result = Next { chain, call, innermost, ran_twice: Arc::clone(&ran_twice) }.run().await;

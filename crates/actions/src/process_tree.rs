@@ -11,9 +11,11 @@ use std::process::ExitStatus;
 use std::thread;
 use std::time::Duration;
 
+use runyard_domain::InvocationId;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use uuid::Uuid;
+
+use crate::fresh::id_parts;
 
 /// The variable whose value tells the trees that a process belongs to, outermost first.
 pub(crate) const COOKIE_VARIABLE: &str = "RUNYARD_PROCESS_TREE";
@@ -43,7 +45,8 @@ pub(crate) struct ProcessTree {
 impl ProcessTree {
     /// Starts a command as the leader of its own process group.
     pub(crate) fn spawn(command: &mut Command) -> io::Result<Self> {
-        let cookie = Uuid::now_v7().to_string();
+        let (unix_ms, random) = id_parts();
+        let cookie = InvocationId::from_parts(unix_ms, &random).to_string();
         let outer = std::env::var(COOKIE_VARIABLE).ok().filter(|outer| outer.len() <= COOKIES_LENGTH_MAX);
         let cookies = outer.map_or_else(|| cookie.clone(), |outer| format!("{outer}:{cookie}"));
         let child = command.env(COOKIE_VARIABLE, cookies).process_group(0).kill_on_drop(true).spawn()?;

@@ -9,13 +9,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::fresh::id_parts;
 use crate::safe_json::{check_limits, to_safe_value};
-use crate::{Artifact, LogEntry, LogLevel, scrub};
+use crate::{Artifact, LogEntry, LogLevel, UnsafeJson, scrub};
 
 /// Log entries and artifacts beyond this number are dropped and counted.
 pub(crate) const ENTRIES_MAX: usize = 10_000;
 /// So many bytes of entries are kept.
 pub(crate) const RECORD_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// What an entry takes beside its own texts.
+const ENTRY_BYTES: usize = 96;
 /// One message or one set of fields may be so large.
 pub(crate) const ENTRY_BYTES_MAX: usize = 64 * 1024;
 
@@ -62,7 +65,7 @@ macro_rules! fields {
 
 fn safe_or_marker<T: Serialize + ?Sized>(value: &T) -> Value {
     let safe = to_safe_value(value).and_then(|value| check_limits(&value, ENTRY_BYTES_MAX).map(|_| value));
-    safe.unwrap_or_else(|reason| Value::String(format!("[not safe JSON: {reason}]")))
+    safe.unwrap_or_else(|reason| marker(&reason))
 }
 
 /// A progress report: `Progress::percent(40.0).message("copying")`.
@@ -176,7 +179,8 @@ impl Artifact {
 
     fn normalised(mut self) -> Self {
         if self.id.is_empty() {
-            self.id = ArtifactId::new().to_string();
+            let (unix_ms, random) = id_parts();
+            self.id = ArtifactId::from_parts(unix_ms, &random).to_string();
         }
         if self.kind.is_empty() {
             self.kind = "file".to_owned();
@@ -184,8 +188,40 @@ impl Artifact {
         let mut metadata = Value::Object(std::mem::take(&mut self.metadata));
         scrub::value(&mut metadata);
         self.metadata = object_of(metadata);
+        for value in self.metadata.values_mut() {
+            if let Err(reason) = check_limits(value, ENTRY_BYTES_MAX) {
+                *value = marker(&reason);
+            }
+        }
         self
     }
+
+    fn bytes(&self) -> usize {
+        let texts = [
+            Some(&self.id),
+            Some(&self.kind),
+            self.name.as_ref(),
+            self.mime_type.as_ref(),
+            self.uri.as_ref(),
+        ];
+        ENTRY_BYTES + texts.into_iter().flatten().map(String::len).sum::<usize>() + bytes_of(&self.metadata)
+    }
+}
+
+/// What stands where a value is not safe JSON.
+fn marker(reason: &UnsafeJson) -> Value {
+    Value::String(format!("[not safe JSON: {reason}]"))
+}
+
+/// Measured value by value, since each may be nested as deep as a value may. More than fits when one is not safe.
+fn bytes_of(map: &Map<String, Value>) -> usize {
+    let sizes = map.iter().map(|(key, value)| Ok(key.len() + 3 + check_limits(value, RECORD_BYTES_MAX)?));
+    sizes.sum::<Result<usize, UnsafeJson>>().unwrap_or(RECORD_BYTES_MAX)
+}
+
+/// To the millisecond, as it is written, so that an envelope reads back equal.
+fn now() -> Timestamp {
+    Timestamp::from_millisecond(Timestamp::now().as_millisecond()).unwrap_or_default()
 }
 
 fn object_of(value: Value) -> Map<String, Value> {
@@ -214,7 +250,7 @@ struct State {
     dropped: u64,
     /// Set when the envelope is made: what comes later is dropped, so the envelope never changes.
     sealed: bool,
-    follower: Option<Follower>,
+    follower: Option<Box<Follower>>,
     attempt: Option<CancellationToken>,
 }
 
@@ -240,9 +276,9 @@ impl Record {
             message.truncate(cut);
             message.push('…');
         }
-        let bytes = 96 + message.len() + check_limits(&fields, RECORD_BYTES_MAX).unwrap_or(RECORD_BYTES_MAX);
-        let entry = LogEntry { level, message, time: Timestamp::now(), fields: Fields(object_of(fields)) };
-        self.push(Entry::Log(entry), bytes);
+        let fields = object_of(fields);
+        let bytes = ENTRY_BYTES + message.len() + bytes_of(&fields);
+        self.push(Entry::Log(LogEntry { level, message, time: now(), fields: Fields(fields) }), bytes);
     }
 
     pub(crate) fn progress(&self, progress: Progress) {
@@ -252,8 +288,7 @@ impl Record {
 
     pub(crate) fn artifact(&self, artifact: Artifact) -> Artifact {
         let artifact = artifact.normalised();
-        let described = to_safe_value(&artifact).and_then(|value| check_limits(&value, RECORD_BYTES_MAX));
-        self.push(Entry::Artifact(artifact.clone()), described.unwrap_or(RECORD_BYTES_MAX));
+        self.push(Entry::Artifact(artifact.clone()), artifact.bytes());
         artifact
     }
 
@@ -280,15 +315,13 @@ impl Record {
         if state.dropped > 0 {
             let message = "Some log entries and artifacts were dropped: the limit was reached.".to_owned();
             let fields = Fields::new().with("dropped", &state.dropped);
-            state.entries.push(Entry::Log(LogEntry {
-                level: LogLevel::Warn,
-                message,
-                time: Timestamp::now(),
-                fields,
-            }));
+            state.entries.push(Entry::Log(LogEntry { level: LogLevel::Warn, message, time: now(), fields }));
             state.dropped = 0;
         }
         state.sealed = true;
+        if let Some(token) = state.attempt.take() {
+            token.cancel();
+        }
         let entries = std::mem::take(&mut state.entries);
         if let Some(follower) = &mut state.follower {
             follower.rest.extend(entries.iter().skip(follower.seen).cloned());
@@ -309,7 +342,7 @@ impl Record {
 
     /// Says that somebody will call [`next`](Self::next).
     pub(crate) fn follow(&self) {
-        self.state().follower = Some(Follower::default());
+        self.state().follower = Some(Box::default());
     }
 
     /// The next entry that the follower has not seen, or its waker is kept for when there is one.

@@ -5,27 +5,31 @@
 mod builder;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use runyard_domain::{Actor, Code, InvocationId, Surface};
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use self::builder::{BuildError, IntoAction, RuntimeBuilder};
 use crate::attempt::{Running, run_with_retries};
 use crate::caught::caught;
 use crate::context::{Call, Services};
+use crate::fresh::id_parts;
 use crate::handler::{Prepared, unsafe_output};
 use crate::hook::{tell_ended, tell_started};
-use crate::idempotency::{IdempotencyScope, Keyed, once};
+use crate::idempotency::{Claim, IdempotencyScope, Keyed, once, settle};
 use crate::middleware::run_chain;
 use crate::permission::authorise;
 use crate::registry::{Registry, supports};
-use crate::safe_json::{INPUT_BYTES_MAX, OUTPUT_BYTES_MAX, check_limits, whole_floats_to_integers};
+use crate::safe_json::{
+    INPUT_BYTES_MAX, OUTPUT_BYTES_MAX, check_limits, dismantle, whole_floats_to_integers,
+};
 use crate::{
-    Action, ActionError, ActionRef, Context, Envelope, Hook, IdempotencyStore, Invocation, InvocationOptions,
-    InvocationStream, Issue, Meta, Middleware, MiddlewareCall, PermissionChecker, PermissionRequest,
-    Replayed, SideEffects, fields,
+    Action, ActionError, ActionRef, Context, Deprecation, Envelope, Failure, Hook, IdempotencyStore,
+    Invocation, InvocationOptions, InvocationStream, Issue, Meta, Middleware, MiddlewareCall,
+    PermissionChecker, PermissionRequest, Replayed, SideEffects, fields,
 };
 
 /// Runs actions. Cloning is cheap.
@@ -45,7 +49,7 @@ struct Inner {
 enum Outcome {
     Data(Value),
     /// A call with an idempotency key: its envelope is complete, or is another call's.
-    Keyed(Keyed),
+    Keyed(Box<Keyed>),
 }
 
 impl Runtime {
@@ -64,16 +68,21 @@ impl Runtime {
         self.0.registry.listed(surface, actor)
     }
 
+    /// Whether a surface may know of an action at all.
+    pub fn exposes(&self, action: &Action, surface: Surface) -> bool {
+        self.0.registry.exposes(action.spec(), surface)
+    }
+
     /// Invokes an action and returns its envelope. Never panics. Dropping the future ends the invocation.
-    pub async fn invoke(&self, invocation: Invocation) -> Envelope {
+    pub async fn invoke(&self, mut invocation: Invocation) -> Envelope {
         let context = self.context(&invocation);
-        self.run(context, invocation).await
+        self.run(&context, &mut invocation).await
     }
 
     /// Invokes an action and follows it live.
-    pub fn stream(&self, invocation: Invocation) -> InvocationStream {
+    pub fn stream(&self, mut invocation: Invocation) -> InvocationStream {
         let (runtime, context) = (self.clone(), self.context(&invocation));
-        InvocationStream::new(context.clone(), async move { runtime.run(context, invocation).await })
+        InvocationStream::new(context.clone(), async move { runtime.run(&context, &mut invocation).await })
     }
 
     fn context(&self, invocation: &Invocation) -> Context {
@@ -83,59 +92,84 @@ impl Runtime {
         };
         Context(Arc::new(Call {
             action,
-            id: InvocationId::new(),
+            id: new_id(),
             surface: invocation.surface,
             actor: Arc::clone(&invocation.actor),
             services: Arc::clone(&self.0.services),
-            metadata: invocation.metadata.clone(),
             idempotency_key: invocation.options.idempotency_key.clone(),
             record: Default::default(),
         }))
     }
 
-    async fn run(&self, context: Context, invocation: Invocation) -> Envelope {
+    // An async function's future is moved whole each time it is awaited by another, so what is rarely needed on the way
+    // (hooks, a checker, keys) is boxed: it keeps every call's future small.
+    async fn run(&self, context: &Context, invocation: &mut Invocation) -> Envelope {
         let started = Instant::now();
-        let mut abandoned = Abandoned { runtime: self, context: &context, started, armed: true };
-        let outcome = match caught(self.steps(&context, invocation, started)).await {
+        let mut abandoned = Abandoned { runtime: self, context, started, armed: true };
+        let outcome = match caught(self.steps(context, invocation, started)).await {
             Ok(outcome) => outcome,
             Err(panicked) => Err(ActionError::internal(format!("panicked: {}", panicked.0))),
         };
-        let envelope = match outcome {
-            Ok(Outcome::Data(data)) => envelope(&context, started, Ok(data)),
-            Ok(Outcome::Keyed(Keyed::Ran(envelope))) => envelope,
-            Ok(Outcome::Keyed(Keyed::Replayed(earlier))) => replay(&context, started, earlier),
-            Err(error) => envelope(&context, started, Err(error)),
-        };
-        tell_ended(&self.0.hooks, &envelope).await;
         abandoned.armed = false;
+        let (envelope, claim) = match outcome {
+            Ok(Outcome::Data(data)) => (envelope(context, started, Ok(data)), None),
+            Ok(Outcome::Keyed(keyed)) => match *keyed {
+                Keyed::Ran(envelope, claim) => (envelope, Some(claim)),
+                Keyed::Replayed(earlier) => (replay(context, started, earlier), None),
+            },
+            Err(error) => (envelope(context, started, Err(error)), None),
+        };
+        if claim.is_some() || !self.0.hooks.is_empty() {
+            Box::pin(self.conclude(&envelope, claim)).await;
+        }
         envelope
+    }
+
+    /// Keeps the result and tells the hooks, in a task of its own: a caller who leaves now cannot cut that short.
+    async fn conclude(&self, envelope: &Envelope, claim: Option<Box<dyn Claim>>) {
+        let (runtime, envelope) = (self.clone(), envelope.clone());
+        let concluded = async move {
+            if let Some(claim) = claim {
+                settle(claim, &envelope).await;
+            }
+            tell_ended(&runtime.0.hooks, &envelope).await;
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(handle) => drop(handle.spawn(concluded).await),
+            Err(_) => concluded.await,
+        }
     }
 
     /// Steps 1 to 3, then the rest under the invocation's cancellation and deadline.
     async fn steps(
         &self,
         context: &Context,
-        invocation: Invocation,
+        invocation: &mut Invocation,
         started: Instant,
     ) -> Result<Outcome, ActionError> {
-        let action = self.resolve(&invocation)?;
-        tell_started(&self.0.hooks, context).await;
-        check_surface(&action, invocation.surface)?;
-        let Invocation { mut input, options, cancel, .. } = invocation;
-        let prepared = validate(&action, &mut input, &options)?;
+        let action = &self.resolve(invocation)?;
+        if !self.0.hooks.is_empty() {
+            Box::pin(tell_started(&self.0.hooks, context)).await;
+        }
+        check_surface(action, invocation.surface)?;
+        let Invocation { input, options, cancel, .. } = invocation;
+        let prepared = validate(action, input, options)?;
 
-        let deadline_ms =
-            [options.deadline_ms.filter(|ms| *ms > 0), action.spec().deadline_ms].into_iter().flatten().min();
-        let rest = self.guarded_steps(&action, &input, &options, context, prepared, started);
+        let deadlines = [options.deadline_ms.filter(|ms| *ms > 0), action.spec().deadline_ms];
+        let deadline_ms = deadlines.into_iter().flatten().min();
+        let stage = Stage { action, input, options, context, started };
         if cancel.is_none() && deadline_ms.is_none() {
-            return rest.await;
+            return self.guarded_steps(stage, prepared).await;
         }
-        tokio::select! {
-            biased;
-            () = cancelled(cancel.as_ref()) => Err(ActionError::cancelled()),
-            () = passed(started, deadline_ms) => Err(past_deadline(deadline_ms)),
-            outcome = rest => outcome,
-        }
+        Box::pin(async {
+            tokio::select! {
+                biased;
+                () = cancelled(cancel.as_ref()) => Err(ActionError::cancelled()),
+                () = passed(started, deadline_ms) => Err(past_deadline(deadline_ms)),
+                outcome = self.guarded_steps(stage, prepared) => outcome,
+            }
+        })
+        .await
     }
 
     /// Step 1. What a surface may not see is as if it did not exist.
@@ -154,70 +188,69 @@ impl Runtime {
     }
 
     /// Steps 4 to 9.
-    async fn guarded_steps(
-        &self,
-        action: &Action,
-        input: &Value,
-        options: &InvocationOptions,
-        context: &Context,
-        prepared: Prepared,
-        started: Instant,
-    ) -> Result<Outcome, ActionError> {
+    async fn guarded_steps(&self, stage: Stage<'_>, prepared: Prepared) -> Result<Outcome, ActionError> {
+        let Stage { action, input, options, context, started } = stage;
         let spec = action.spec();
         if spec.people_only && context.actor().is_agent() {
             let message = "Action is for people only; an agent may not call it.";
             return Err(ActionError::new(Code::AuthorizationError, message));
         }
         confirm(action, options, context)?;
-        authorise(self.0.checker.as_deref(), PermissionRequest { action, input, context }).await?;
+        if self.0.checker.is_some() || !spec.permissions.is_empty() {
+            let request = PermissionRequest { action, input, context };
+            Box::pin(authorise(self.0.checker.as_deref(), request)).await?;
+        }
         if let Some(deprecation) = &spec.deprecation {
-            let fields = fields! { message: deprecation.message, since: deprecation.since, replacement: deprecation.replacement };
+            let Deprecation { message, since, replacement } = deprecation;
+            let fields = fields! { message: message, since: since, replacement: replacement };
             context.logger().warn("Action is deprecated.", fields);
         }
-        let run = self.run_and_check(action, input, options, context, prepared);
         let key = options.idempotency_key.as_deref();
         match key.filter(|_| spec.side_effects != SideEffects::Read && !spec.owns_idempotency_key) {
-            None => run.await.map(Outcome::Data),
+            None => self.run_and_check(stage, prepared).await.map(Outcome::Data),
             Some(key) => {
                 let scope = IdempotencyScope::new(&spec.name, context.actor(), key);
-                let run = || async { envelope(context, started, run.await) };
-                once(&*self.0.idempotency, scope, input, run).await.map(Outcome::Keyed)
+                let run = || async { envelope(context, started, self.run_and_check(stage, prepared).await) };
+                let keyed = Box::pin(once(&*self.0.idempotency, scope, input, run)).await?;
+                Ok(Outcome::Keyed(Box::new(keyed)))
             }
         }
     }
 
     /// Steps 6 to 9: the middleware around the handler with its timeout and retries, then the checks of what comes out.
-    async fn run_and_check(
-        &self,
-        action: &Action,
-        input: &Value,
-        options: &InvocationOptions,
-        context: &Context,
-        prepared: Prepared,
-    ) -> Result<Value, ActionError> {
+    async fn run_and_check(&self, stage: Stage<'_>, prepared: Prepared) -> Result<Value, ActionError> {
+        let Stage { action, input, options, context, .. } = stage;
         let spec = action.spec();
         let _place = match action.limiter() {
-            Some(limiter) => Some(limiter.enter().await?),
+            Some(limiter) => Some(Box::pin(limiter.enter()).await?),
             None => None,
         };
         let timeout_ms = options.timeout_ms.or(spec.timeout_ms).filter(|ms| *ms > 0);
         let running = Running { timeout_ms, retry: options.retry.unwrap_or(spec.retry) };
-        let handler = run_with_retries(action, input, context, prepared, running);
-        let call = MiddlewareCall { action, input, context };
-        let output = run_chain(&self.0.middleware, call, handler).await?;
-        check_limits(&output, OUTPUT_BYTES_MAX).map_err(unsafe_output)?;
-        match &spec.output {
-            None => Ok(output),
-            Some(schema) => match schema.issues(&output) {
-                Ok(issues) if issues.is_empty() => Ok(output),
-                Ok(issues) => {
-                    Err(ActionError::new(Code::OutputValidationError, "Action returned invalid output.")
-                        .with_issues(issues))
-                }
-                Err(reason) => Err(broken_schema(reason)),
-            },
-        }
+        let handler = || run_with_retries(action, input, context, prepared, running);
+        let output = if self.0.middleware.is_empty() {
+            handler().await?
+        } else {
+            let call = MiddlewareCall { action, input, context };
+            Box::pin(run_chain(&self.0.middleware, call, handler())).await?
+        };
+        check_output(action, output)
     }
+}
+
+/// What the later steps of an invocation work on.
+#[derive(Clone, Copy)]
+struct Stage<'a> {
+    action: &'a Action,
+    input: &'a Value,
+    options: &'a InvocationOptions,
+    context: &'a Context,
+    started: Instant,
+}
+
+fn new_id() -> InvocationId {
+    let (unix_ms, random) = id_parts();
+    InvocationId::from_parts(unix_ms, &random)
 }
 
 /// Step 2.
@@ -236,6 +269,7 @@ fn validate(
     options: &InvocationOptions,
 ) -> Result<Prepared, ActionError> {
     if let Err(reason) = check_limits(input, INPUT_BYTES_MAX) {
+        dismantle(std::mem::take(input));
         return Err(ActionError::invalid_input(vec![Issue::root(format!("Input is refused: {reason}."))]));
     }
     let schema = &action.spec().input;
@@ -264,6 +298,21 @@ fn confirm(action: &Action, options: &InvocationOptions, context: &Context) -> R
     Err(ActionError::new(Code::ConfirmationRequired, message))
 }
 
+/// Steps 8 and 9.
+fn check_output(action: &Action, output: Value) -> Result<Value, ActionError> {
+    if let Err(reason) = check_limits(&output, OUTPUT_BYTES_MAX) {
+        dismantle(output);
+        return Err(unsafe_output(reason));
+    }
+    let Some(schema) = &action.spec().output else { return Ok(output) };
+    match schema.issues(&output) {
+        Ok(issues) if issues.is_empty() => Ok(output),
+        Ok(issues) => Err(ActionError::new(Code::OutputValidationError, "Action returned invalid output.")
+            .with_issues(issues)),
+        Err(reason) => Err(broken_schema(reason)),
+    }
+}
+
 fn broken_schema(reason: &str) -> ActionError {
     ActionError::internal(format!("the schema does not compile: {reason}"))
 }
@@ -277,7 +326,7 @@ async fn cancelled(token: Option<&CancellationToken>) {
 
 async fn passed(started: Instant, deadline_ms: Option<u64>) {
     match deadline_ms {
-        Some(ms) => tokio::time::sleep_until((started + Duration::from_millis(ms)).into()).await,
+        Some(ms) => tokio::time::sleep_until(started + Duration::from_millis(ms)).await,
         None => std::future::pending().await,
     }
 }
@@ -295,7 +344,7 @@ fn envelope(context: &Context, started: Instant, outcome: Result<Value, ActionEr
             let (invocation, action, detail) = (call.id, &*call.action, crate::scrub::text(detail));
             tracing::error!(%invocation, action, detail, "the action failed with an internal error");
         }
-        let mut failure = error.into_failure();
+        let mut failure = Failure::from(error);
         failure.message = crate::scrub::text(&failure.message);
         failure
     });
@@ -324,7 +373,7 @@ fn replay(context: &Context, started: Instant, earlier: Envelope) -> Envelope {
 impl Envelope {
     /// The envelope of a call that never reached the runtime, such as a payload that is no JSON.
     pub fn refusal(surface: Surface, action: Option<&str>, error: ActionError) -> Envelope {
-        Envelope::outside(surface, action, Err(error.into_failure()))
+        Envelope::outside(surface, action, Err(error.into()))
     }
 
     /// The envelope of an answer that an entry point gives by itself, such as the list of actions.
@@ -332,10 +381,10 @@ impl Envelope {
         Envelope::outside(surface, None, Ok(data))
     }
 
-    fn outside(surface: Surface, action: Option<&str>, outcome: Result<Value, crate::Failure>) -> Envelope {
+    fn outside(surface: Surface, action: Option<&str>, outcome: Result<Value, Failure>) -> Envelope {
         let meta = Meta {
             action: action.map(Arc::from),
-            invocation_id: InvocationId::new(),
+            invocation_id: new_id(),
             surface,
             duration_ms: 0,
             idempotent: None,
@@ -358,12 +407,10 @@ impl Drop for Abandoned<'_> {
             return;
         }
         let envelope = envelope(self.context, self.started, Err(ActionError::cancelled()));
-        let hooks = self.runtime.0.hooks.clone();
-        if hooks.is_empty() {
-            return;
-        }
-        if let Ok(handle) = tokio::runtime::Handle::try_current() {
-            handle.spawn(async move { tell_ended(&hooks, &envelope).await });
+        if let (false, Ok(handle)) = (self.runtime.0.hooks.is_empty(), tokio::runtime::Handle::try_current())
+        {
+            let runtime = self.runtime.clone();
+            handle.spawn(async move { tell_ended(&runtime.0.hooks, &envelope).await });
         }
     }
 }

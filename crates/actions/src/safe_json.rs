@@ -83,6 +83,18 @@ fn measure(value: &Value, depth: usize, bytes: &mut usize, max: usize) -> Result
     }
 }
 
+/// Drops a value of any depth without recursing into it, which would overflow the stack.
+pub(crate) fn dismantle(value: Value) {
+    let mut left = vec![value];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Array(items) => left.extend(items),
+            Value::Object(map) => left.extend(map.into_iter().map(|(_, item)| item)),
+            _ => {}
+        }
+    }
+}
+
 /// Turns floats that are whole numbers into integers, as JSON Schema reads them. Says whether there were any.
 pub(crate) fn whole_floats_to_integers(value: &mut Value) -> bool {
     match value {
@@ -389,6 +401,16 @@ mod tests {
         assert_eq!(to_safe_value(&nested), Err(UnsafeJson::TooDeep));
         assert_eq!(check_limits(&nested, 1000), Err(UnsafeJson::TooDeep));
         assert_eq!(check_limits(&json!("four"), 3), Err(UnsafeJson::TooLarge { max: 3 }));
+    }
+
+    #[test]
+    fn a_value_of_any_depth_is_measured_and_dropped_without_overflowing_the_stack() {
+        let nested = (0..1_000_000).fold(Value::Null, |inner, at| match at % 2 {
+            0 => Value::Array(vec![inner]),
+            _ => Value::Object(Map::from_iter([("a".to_owned(), inner)])),
+        });
+        assert_eq!(check_limits(&nested, usize::MAX), Err(UnsafeJson::TooDeep));
+        dismantle(nested);
     }
 
     #[test]

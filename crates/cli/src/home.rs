@@ -34,6 +34,11 @@ impl Home {
         self.0.join("hub.json")
     }
 
+    /// Locked while a hub runs.
+    pub(crate) fn hub_lock(&self) -> PathBuf {
+        self.0.join("hub.lock")
+    }
+
     /// The example's tasks.
     pub(crate) fn tasks(&self) -> PathBuf {
         self.0.join("tasks.json")

@@ -1,13 +1,14 @@
 //! `runyard up`: serves until it is told to stop.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Seek, Write};
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Command};
 use runyard::{ActionError, Code, Runtime};
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun, cancelled_by_signal};
-use runyard_surfaces::http::{Launch, launch_flags};
+use runyard_surfaces::http::{Launch, LaunchError, launch_flags};
 use serde_json::json;
 
 use crate::home::Home;
@@ -23,18 +24,18 @@ pub(crate) fn command(home: Home, runtime: Runtime) -> ExtraCommand {
 
 async fn up(home: Home, runtime: Runtime, matches: ArgMatches) -> Result<u8, ActionError> {
     home.make().map_err(|error| refused(format!("cannot make {}: {error}", home.path().display())))?;
-    let mut hub = HubFile::claim(&home)?;
+    let hub = HubFile::claim(&home)?;
     let launch = Launch::from_flags(&matches, home.token());
     let ready = |url: &str| {
         hub.tell(url);
         announce(url, &home);
     };
     let served = launch.run("runyard", VERSION, runtime, cancelled_by_signal(), ready).await;
-    served.map(|()| 0).map_err(|error| refused(error.to_string()))
+    served.map(|()| 0).map_err(LaunchError::into_action_error)
 }
 
 fn refused(reason: String) -> ActionError {
-    ActionError::new(Code::ValidationError, format!("Cannot start: {reason}."))
+    ActionError::new(Code::StorageIo, format!("Cannot start: {reason}."))
 }
 
 /// The first line is for programs, the rest for people.
@@ -49,47 +50,51 @@ fn announce(url: &str, home: &Home) {
     let _ = stdout.flush();
 }
 
-/// `hub.json`, held locked by the one hub of a home. The lock goes with the process, however it ends.
+/// `hub.json` of the one hub of a home. The lock beside it goes with the process, however it ends, and its file stays:
+/// a file that is removed while another process opens it would be locked twice.
 struct HubFile {
-    file: File,
-    path: std::path::PathBuf,
+    path: PathBuf,
+    _lock: File,
 }
 
 impl HubFile {
     fn claim(home: &Home) -> Result<Self, ActionError> {
-        let path = home.hub();
-        let opened =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let file = opened.map_err(|error| refused(format!("cannot write {}: {error}", path.display())))?;
+        let (path, lock) = (home.hub(), home.hub_lock());
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&lock);
+        let file = opened.map_err(|error| refused(format!("cannot write {}: {error}", lock.display())))?;
         match file.try_lock() {
-            Ok(()) => Ok(HubFile { file, path }),
-            Err(TryLockError::WouldBlock) => {
-                let owner =
-                    std::fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str(&text).ok());
-                let owner: serde_json::Value = owner.unwrap_or_default();
-                let known =
-                    |key: &str| owner.get(key).map(|value| value.to_string().trim_matches('"').to_owned());
-                let (url, pid) = (known("url").unwrap_or_default(), known("pid").unwrap_or_default());
-                let message = format!("Runyard runs already for this home at {url} (process {pid}).");
-                Err(ActionError::conflict(message))
+            Ok(()) => {
+                // What a hub that was killed left behind.
+                let _ = std::fs::remove_file(&path);
+                Ok(HubFile { path, _lock: file })
             }
+            Err(TryLockError::WouldBlock) => Err(ActionError::conflict(match owner(&path) {
+                Some((url, pid)) => format!("Runyard runs already for this home at {url} (process {pid})."),
+                None => "Runyard is just starting or stopping for this home in another process.".to_owned(),
+            })),
             Err(TryLockError::Error(error)) => {
-                Err(refused(format!("cannot lock {}: {error}", path.display())))
+                Err(refused(format!("cannot lock {}: {error}", lock.display())))
             }
         }
     }
 
-    fn tell(&mut self, url: &str) {
+    /// Written beside and moved into place, so that nobody reads half of it.
+    fn tell(&self, url: &str) {
         let told = json!({"url": url, "pid": std::process::id(), "version": VERSION}).to_string();
-        let written = self
-            .file
-            .set_len(0)
-            .and_then(|()| self.file.rewind())
-            .and_then(|()| self.file.write_all(told.as_bytes()));
-        if let Err(error) = written {
+        let draft = self.path.with_extension("draft");
+        let _ = std::fs::remove_file(&draft);
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
+        let written = opened.and_then(|mut file| file.write_all(told.as_bytes()));
+        if let Err(error) = written.and_then(|()| std::fs::rename(&draft, &self.path)) {
             let _ = writeln!(std::io::stderr(), "cannot write {}: {error}", self.path.display());
         }
     }
+}
+
+/// Where the hub that holds the lock answers, and its process.
+fn owner(path: &Path) -> Option<(String, u64)> {
+    let told: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
+    Some((told.get("url")?.as_str()?.to_owned(), told.get("pid")?.as_u64()?))
 }
 
 impl Drop for HubFile {

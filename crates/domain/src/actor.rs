@@ -106,7 +106,7 @@ mod tests {
         for actor in [
             Actor::owner("ada"),
             Actor::service("ci", ["tasks.write"]),
-            Actor::agent("codex", RunId::new(), ["tasks.read"]),
+            Actor::agent("codex", RunId::from_parts(1, &[2; 10]), ["tasks.read"]),
         ] {
             let text = serde_json::to_string(&actor).unwrap();
             assert_eq!(serde_json::from_str::<Actor>(&text).unwrap(), actor, "{text}");

@@ -9,12 +9,11 @@ use std::process::ExitCode;
 use clap::Command;
 use runyard_actions::testing::TestApp;
 use runyard_actions::{
-    ActionError, BuildError, Exposure, Hook, IdempotencyStore, IntoAction, Middleware, PermissionChecker,
-    Runtime, RuntimeBuilder,
+    BuildError, Exposure, Hook, IdempotencyStore, IntoAction, Middleware, PermissionChecker, Runtime,
+    RuntimeBuilder,
 };
-use runyard_domain::Code;
 use runyard_surfaces::cli::{ActionCommands, Cli, ExtraCommand, cancelled_by_signal, local_actor};
-use runyard_surfaces::http::{Launch, launch_flags};
+use runyard_surfaces::http::{Launch, LaunchError, launch_flags};
 
 /// An application in the making.
 pub struct App {
@@ -168,8 +167,7 @@ fn serve_command(name: String, version: String, runtime: Runtime) -> ExtraComman
             };
             let stop = cancelled_by_signal();
             let done = launch.run(&name, &version, runtime, stop, ready).await;
-            done.map(|()| 0_u8)
-                .map_err(|error| ActionError::new(Code::ValidationError, format!("Cannot serve: {error}.")))
+            done.map(|()| 0_u8).map_err(LaunchError::into_action_error)
         };
         Box::pin(served) as runyard_surfaces::cli::ExtraRun
     };

@@ -1,6 +1,7 @@
 //! HTTP calls per second of an action with input and output schemas, beside a bare axum route in the same run.
 //!
 //! Client and server share the machine and the same runtime, for both alike.
+#![allow(missing_docs, clippy::expect_used, reason = "a benchmark that cannot start has nothing to measure")]
 
 use std::net::SocketAddr;
 use std::sync::LazyLock;
@@ -24,6 +25,10 @@ const CONNECTIONS: [usize; 3] = [1, 16, 64];
 
 static TOKIO: LazyLock<tokio::runtime::Runtime> =
     LazyLock::new(|| tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime"));
+
+/// The allocator of the `runyard` binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     divan::main();
@@ -113,6 +118,8 @@ async fn call_many(address: SocketAddr) {
 fn is_whole(answer: &[u8]) -> bool {
     let text = String::from_utf8_lossy(answer);
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
-    let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok());
+    let length = head
+        .lines()
+        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok());
     length.is_some_and(|length| body.len() >= length)
 }

@@ -11,7 +11,7 @@ mod tools;
 
 use std::ffi::OsString;
 use std::future::Future;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -70,9 +70,14 @@ impl Cli {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         let mode = Mode::asked_for(&arguments);
         let texts: Result<Vec<String>, _> = arguments.into_iter().map(OsString::into_string).collect();
-        let Ok(arguments) = texts else {
+        let Ok(mut arguments) = texts else {
             return refuse(mode, None, Issue::root("An argument is not valid UTF-8."));
         };
+        if arguments.first().is_some_and(|command| command == "help") {
+            // `help x` is `x --help`.
+            arguments.remove(0);
+            arguments.push("--help".to_owned());
+        }
         let (command, rest) = match arguments.split_first() {
             None => return print(&self.root().render_long_help().ansi().to_string()),
             Some((command, rest)) => (command.as_str(), rest),
@@ -85,7 +90,8 @@ impl Cli {
                     call::run(&self, action, rest, mode).await
                 }
                 _ if rest.iter().any(|argument| argument == "-h" || argument == "--help") => {
-                    print(&call_command().render_long_help().ansi().to_string())
+                    let mut call = call_command().bin_name(format!("{} call", self.name));
+                    print(&call.render_long_help().ansi().to_string())
                 }
                 _ => refuse(mode, None, Issue::root("Name the action to call; \"actions\" lists them.")),
             },
@@ -116,7 +122,8 @@ impl Cli {
     }
 
     async fn run_own(&self, arguments: &[String], mode: Mode) -> u8 {
-        let command = Command::new(self.name.clone()).no_binary_name(true).subcommands(tools::commands());
+        let command = Command::new(self.name.clone()).bin_name(self.name.clone()).no_binary_name(true);
+        let command = command.subcommands(tools::commands());
         match command.try_get_matches_from(arguments) {
             Err(error) => stopped(mode, None, &error),
             Ok(matches) => match matches.subcommand() {
@@ -127,11 +134,31 @@ impl Cli {
     }
 
     fn unknown(&self, command: &str) -> String {
+        let (commands, actions) = (self.command_names(), self.action_names());
+        let known = [commands, actions.clone()].concat();
+        let hint = match closest(&flags::kebab(command), &known) {
+            Some(action) if actions.contains(action) => format!("Did you mean \"call {action}\"?"),
+            Some(command) => format!("Did you mean \"{command}\"?"),
+            None => format!("\"{} --help\" lists the commands.", self.name),
+        };
+        format!("There is no command \"{command}\". {hint}")
+    }
+
+    /// What stands before the name of an action on the command line.
+    fn action_program(&self) -> String {
+        match self.actions {
+            ActionCommands::TopLevel => self.name.clone(),
+            ActionCommands::BehindCall => format!("{} call", self.name),
+        }
+    }
+
+    fn command_names(&self) -> Vec<String> {
         let extra = self.extra.iter().map(|extra| extra.command.get_name());
-        let known: Vec<&str> = OWN_COMMANDS.into_iter().chain(extra).collect();
-        let meant = closest(command, known.iter().copied()).map(|name| format!(" Did you mean \"{name}\"?"));
-        let help = format!(" \"{} --help\" lists the commands.", self.name);
-        format!("There is no command \"{command}\".{}", meant.unwrap_or(help))
+        OWN_COMMANDS.into_iter().chain(extra).map(str::to_owned).collect()
+    }
+
+    fn action_names(&self) -> Vec<String> {
+        self.runtime.listed(Surface::Cli, &self.actor).map(|action| flags::kebab(action.name())).collect()
     }
 
     /// The whole command line, for help and completions. Action commands have their flags only for completions.
@@ -188,11 +215,17 @@ fn output_flag() -> Arg {
 }
 
 /// The name that was probably meant.
-fn closest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn closest<'a>(asked: &str, known: &'a [String]) -> Option<&'a String> {
     let (similarity, name) = known
+        .iter()
         .map(|name| (strsim::jaro_winkler(asked, name), name))
         .max_by(|one, other| one.0.total_cmp(&other.0))?;
     (similarity > 0.8).then_some(name)
+}
+
+/// Shows why an application cannot even start, in the form that its command line asks for, and gives the exit code.
+pub fn show_failure(arguments: &[OsString], error: ActionError) -> u8 {
+    show(Mode::asked_for(arguments), &Envelope::refusal(Surface::Cli, None, error))
 }
 
 /// Shows a command line that does not parse.
@@ -227,7 +260,7 @@ fn said(rendered: &str) -> String {
 /// Prints a text that may have styles, which are kept on a terminal only.
 fn print(text: &str) -> u8 {
     let mut stdout = std::io::stdout();
-    let written = if stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+    let written = if output::styled(&stdout) {
         stdout.write_all(text.as_bytes())
     } else {
         stdout.write_all(output::without_styles(text).as_bytes())
@@ -239,24 +272,21 @@ fn print(text: &str) -> u8 {
 
 /// Cancelled by the first Ctrl-C or SIGTERM.
 pub fn cancelled_by_signal() -> CancellationToken {
+    use tokio::signal::unix::{SignalKind, signal};
     let token = CancellationToken::new();
     let cancel = token.clone();
-    tokio::spawn(async move {
-        if signalled().await.is_ok() {
+    // Registered before this returns, not when the task first runs: whoever sees what comes next may press Ctrl-C.
+    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    if let (Ok(mut interrupt), Ok(mut terminate)) = signals {
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
             cancel.cancel();
-        }
-    });
-    token
-}
-
-async fn signalled() -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+        });
     }
-    Ok(())
+    token
 }
 
 /// The person at this terminal.

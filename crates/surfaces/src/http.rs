@@ -72,18 +72,23 @@ fn check_routes(runtime: &Runtime) -> Result<(), RouteError> {
     let mut paths = matchit::Router::new();
     for path in own {
         // The API's own paths do not collide with each other.
-        let _ = paths.insert(path, (String::from("the API itself"), None));
+        let _ = paths.insert(path, ());
     }
+    let own = paths.clone();
     let routed = runtime.actions().filter_map(|action| Some((action.name(), action.spec().http.as_ref()?)));
     let mut taken: Vec<(&str, &HttpRoute)> = Vec::new();
     for (action, route) in routed {
         let refused =
             |by: String| RouteError::Taken { action: action.to_owned(), route: route.to_string(), by };
+        // A fixed name in the place of `{name}` does not collide, but would take that action's invocations away.
+        if own.at(&route.path).is_ok() {
+            return Err(refused("the API itself".to_owned()));
+        }
         if let Some((other, _)) = taken.iter().find(|(_, other)| same_shape(other, route)) {
             return Err(refused(format!("action \"{other}\"")));
         }
         let same_path = taken.iter().any(|(_, other)| other.path == route.path);
-        if !same_path && let Err(error) = paths.insert(route.path.clone(), (action.to_owned(), Some(route))) {
+        if !same_path && let Err(error) = paths.insert(route.path.clone(), ()) {
             return Err(refused(format!("another route ({error})")));
         }
         taken.push((action, route));

@@ -17,7 +17,8 @@ pub const PAYLOAD_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// So much of a value over several lines is read again to find a mistake early.
 const READ_IN_VAIN_MAX: usize = 256 * 1024;
 
-/// Answers every payload of `input` on `output`, in order. Returns the exit code of the first failure, or 0.
+/// Answers every payload of `input` on `output`, in order. Returns the exit code of the first failure, or 0; an error
+/// means that the answers cannot be written.
 pub async fn run(
     runtime: &Runtime,
     actor: Arc<Actor>,
@@ -27,7 +28,7 @@ pub async fn run(
 ) -> std::io::Result<u8> {
     let mut payloads = Payloads::new(input);
     let mut exit = 0;
-    while let Some(payload) = payloads.next().await? {
+    while let Some(payload) = payloads.next().await {
         let envelope = match payload {
             Ok(payload) => invoke(runtime, Arc::clone(&actor), payload, cancel.clone()).await,
             Err(reason) => refuse(None, reason),
@@ -59,7 +60,10 @@ pub async fn invoke(
     let action = match payload.shift_remove("action") {
         Some(Value::String(name)) => name,
         Some(_) => {
-            return refuse(None, "The field \"action\" of a JSON runner payload must be a string.".to_owned());
+            return refuse(
+                None,
+                "The field \"action\" of a JSON runner payload must be a string.".to_owned(),
+            );
         }
         None => return refuse(None, "JSON runner payload must name an \"action\".".to_owned()),
     };
@@ -104,24 +108,29 @@ impl<R: AsyncBufRead + Unpin> Payloads<R> {
         Payloads { input, text: Vec::new(), start: 0, unfinished: None, skipping: false, ended: false }
     }
 
-    async fn next(&mut self) -> std::io::Result<Option<Payload>> {
+    async fn next(&mut self) -> Option<Payload> {
         loop {
             if let Some(payload) = self.take() {
-                return Ok(Some(payload));
+                return Some(payload);
             }
             if self.ended {
-                return Ok(None);
+                return None;
             }
             self.text.drain(..std::mem::take(&mut self.start));
-            match read_line(&mut self.input).await? {
-                None => self.ended = true,
-                Some(Line::Whole(line)) => self.text.extend(line),
-                Some(Line::TooLong) => {
+            match read_line(&mut self.input).await {
+                Ok(Line::End) => self.ended = true,
+                Ok(Line::Whole(line)) => self.text.extend(line),
+                Ok(Line::TooLong) => {
                     self.text.clear();
                     self.skipping = self.unfinished.take().is_some();
-                    return Ok(Some(Err(format!(
+                    return Some(Err(format!(
                         "JSON runner payload is larger than {PAYLOAD_BYTES_MAX} bytes."
-                    ))));
+                    )));
+                }
+                Err(error) => {
+                    self.text.clear();
+                    self.ended = true;
+                    return Some(Err(format!("JSON runner payload cannot be read: {}.", error.kind())));
                 }
             }
         }
@@ -207,18 +216,19 @@ fn reason(error: &serde_json::Error) -> String {
 enum Line {
     Whole(Vec<u8>),
     TooLong,
+    End,
 }
 
 /// Reads a line in bounded memory; a longer one is skipped to its end.
-async fn read_line(input: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Option<Line>> {
+async fn read_line(input: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Line> {
     let (mut line, mut too_long) = (Vec::new(), false);
     loop {
         let available = input.fill_buf().await?;
         if available.is_empty() {
             return Ok(match (too_long, line.is_empty()) {
-                (true, _) => Some(Line::TooLong),
-                (false, true) => None,
-                (false, false) => Some(Line::Whole(line)),
+                (true, _) => Line::TooLong,
+                (false, true) => Line::End,
+                (false, false) => Line::Whole(line),
             });
         }
         let end = available.iter().position(|byte| *byte == b'\n');
@@ -229,7 +239,7 @@ async fn read_line(input: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<O
         }
         input.consume(taken);
         if end.is_some() {
-            return Ok(Some(if too_long { Line::TooLong } else { Line::Whole(line) }));
+            return Ok(if too_long { Line::TooLong } else { Line::Whole(line) });
         }
     }
 }

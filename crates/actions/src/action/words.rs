@@ -91,7 +91,7 @@ impl RetryPolicy {
         policy.check().map(|()| policy)
     }
 
-    pub(super) fn check(self) -> Result<(), String> {
+    pub(crate) fn check(self) -> Result<(), String> {
         if self.retries > RETRIES_MAX || self.delay_ms > WAIT_MS_MAX {
             return Err(format!("Expected at most {RETRIES_MAX} retries and {WAIT_MS_MAX} ms."));
         }

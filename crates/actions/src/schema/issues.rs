@@ -4,7 +4,7 @@ use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind as Kind};
 use jsonschema::paths::LocationSegment;
 use serde_json::Value;
 
-use crate::error::ISSUES_MAX;
+use crate::error::ISSUES_COUNTED_MAX;
 use crate::{Issue, PathSegment};
 
 /// So many options of an enumeration are named in a message.
@@ -14,8 +14,7 @@ pub(super) fn collect<'a>(errors: impl Iterator<Item = ValidationError<'a>>) -> 
     let mut issues = Vec::new();
     for error in errors {
         add(&mut issues, &error);
-        // One more than is shown, so that the cut is noticed and said.
-        if issues.len() > ISSUES_MAX {
+        if issues.len() >= ISSUES_COUNTED_MAX {
             break;
         }
     }

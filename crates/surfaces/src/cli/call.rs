@@ -23,11 +23,7 @@ pub(super) async fn run(cli: &Cli, asked_name: &str, arguments: &[String], mode:
     else {
         return unlisted(cli, asked_name, &name, mode).await;
     };
-    let program = match cli.actions {
-        super::ActionCommands::TopLevel => cli.name.clone(),
-        super::ActionCommands::BehindCall => format!("{} call", cli.name),
-    };
-    let matches = match action_command(&program, &action).try_get_matches_from(arguments) {
+    let matches = match action_command(&cli.action_program(), &action).try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => return stopped(mode, Some(&name), &error),
     };
@@ -49,16 +45,19 @@ pub(super) async fn run(cli: &Cli, asked_name: &str, arguments: &[String], mode:
 
 /// An action that this surface does not list: the runtime says why, and a near name is suggested.
 async fn unlisted(cli: &Cli, asked_name: &str, name: &str, mode: Mode) -> u8 {
-    let invocation = Invocation::new(name, Value::Null, Surface::Cli, Arc::clone(&cli.actor));
+    let known_elsewhere = cli.runtime.actions().any(|action| action.name() == name);
+    let asked = if known_elsewhere { name } else { asked_name };
+    let invocation = Invocation::new(asked, Value::Null, Surface::Cli, Arc::clone(&cli.actor));
     let mut envelope = cli.runtime.invoke(invocation).await;
-    envelope.meta.action = Some(asked_name.into());
-    if let Err(failure) = &mut envelope.outcome
+    if let (Mode::Text, Err(failure)) = (mode, &mut envelope.outcome)
         && failure.code == Code::ActionNotFound
     {
-        let known = cli.runtime.listed(Surface::Cli, &cli.actor).map(Action::name);
-        failure.message = format!("Action \"{asked_name}\" was not found.");
-        if let (Mode::Text, Some(meant)) = (mode, closest(name, known)) {
-            failure.message.push_str(&format!(" Did you mean \"{}\"?", kebab(meant)));
+        let mut known = cli.action_names();
+        if cli.actions == super::ActionCommands::TopLevel {
+            known.extend(cli.command_names());
+        }
+        if let Some(meant) = closest(&kebab(name), &known) {
+            failure.message.push_str(&format!(" Did you mean \"{meant}\"?"));
         }
     }
     show(mode, &envelope)
@@ -66,12 +65,7 @@ async fn unlisted(cli: &Cli, asked_name: &str, name: &str, mode: Mode) -> u8 {
 
 fn read(asked: Asked) -> Result<(Value, InvocationOptions), Issue> {
     let mut payload = asked.options.clone();
-    let mut options = InvocationOptions::take_from(&mut payload);
-    match asked.deadline.as_deref().map(str::parse) {
-        None => {}
-        Some(Ok(deadline_ms)) => options.deadline_ms = Some(deadline_ms),
-        Some(Err(_)) => options.refuse(Issue::at("deadlineMs", "Expected a whole number of milliseconds.")),
-    }
+    let options = InvocationOptions::take_from(&mut payload);
     let json = asked.json.as_deref().map(read_json).transpose()?;
     Ok((asked.onto(json)?, options))
 }
@@ -96,15 +90,16 @@ fn read_json(source: &str) -> Result<Value, Issue> {
 }
 
 fn read_limited(source: impl Read, name: &str) -> Result<String, Issue> {
-    let mut text = String::new();
+    let refused = |reason: String| Issue::at("json", reason);
+    let mut bytes = Vec::new();
     source
         .take(JSON_BYTES_MAX + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| Issue::at("json", format!("Cannot read {name}: {}.", error.kind())))?;
-    if text.len() as u64 > JSON_BYTES_MAX {
-        return Err(Issue::at("json", format!("{name} holds more than {JSON_BYTES_MAX} bytes.")));
+        .read_to_end(&mut bytes)
+        .map_err(|error| refused(format!("Cannot read {name}: {}.", error.kind())))?;
+    if bytes.len() as u64 > JSON_BYTES_MAX {
+        return Err(refused(format!("{name} holds more than {JSON_BYTES_MAX} bytes.")));
     }
-    Ok(text)
+    String::from_utf8(bytes).map_err(|_| refused(format!("{name} is not valid UTF-8.")))
 }
 
 async fn invoke(
@@ -129,13 +124,8 @@ async fn invoke(
             follow(cli, invocation.options(options), mode).await
         }
         Some(false) => envelope,
-        None => Envelope { outcome: Err(cancelled()), ..envelope },
+        None => Envelope { outcome: Err(ActionError::cancelled().into()), ..envelope },
     }
-}
-
-fn cancelled() -> runyard_actions::Failure {
-    let refusal = Envelope::refusal(Surface::Cli, None, ActionError::cancelled());
-    refusal.outcome.err().unwrap_or_else(|| unreachable!("a refusal is a failure"))
 }
 
 async fn follow(cli: &Cli, invocation: Invocation, mode: Mode) -> Envelope {
@@ -165,14 +155,19 @@ async fn follow(cli: &Cli, invocation: Invocation, mode: Mode) -> Envelope {
 /// Asks the person at the terminal, naming what will happen. `None` when interrupted.
 async fn ask(action: &Action, input: &Value, cancel: &CancellationToken) -> Option<bool> {
     let shown = super::output::printable(&input.to_string());
-    let question = format!("{} with {shown}? It asks for confirmation. [y/N] ", action.spec().title);
+    let about = action.spec().description.lines().next().unwrap_or_default();
+    let question = format!("{about} Call {} with {shown}? [y/N] ", action.name());
     let _ = std::io::stderr().write_all(question.as_bytes());
     let answer = tokio::task::spawn_blocking(|| {
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer).map(|_| answer)
     });
     tokio::select! {
-        () = cancel.cancelled() => None,
+        () = cancel.cancelled() => {
+            // What follows does not belong on the line of the question.
+            let _ = std::io::stderr().write_all(b"\n");
+            None
+        }
         answer = answer => {
             let answer = answer.ok()?.ok()?;
             Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))

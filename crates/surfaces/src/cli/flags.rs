@@ -175,7 +175,11 @@ fn call_flags() -> Vec<Arg> {
         value("deadline-ms", "MS", "End the whole call after this time, retries included")
             .allow_negative_numbers(true),
         value("retry", "JSON", "true, false or {\"retries\": N, \"delayMs\": N}"),
-        value("idempotency-key", "KEY", "The same key and input give the first result again"),
+        value(
+            "idempotency-key",
+            "KEY",
+            "Within one process, the same key and input give the first result again",
+        ),
         super::output_flag().id("\u{1f}output").action(ArgAction::Append),
     ]
 }
@@ -187,7 +191,6 @@ pub(super) struct Asked {
     pub(super) json: Option<String>,
     /// `confirm`, `idempotencyKey`, `timeoutMs`, `retry` as in every payload.
     pub(super) options: Map<String, Value>,
-    pub(super) deadline: Option<String>,
     fields: Vec<(Vec<String>, Value)>,
 }
 
@@ -205,18 +208,13 @@ pub(super) fn asked(action: &Action, matches: &ArgMatches) -> Asked {
         |key: &str, value: Option<Value>| options.extend(value.map(|value| (key.to_owned(), value)));
     option("idempotencyKey", last("idempotency-key").map(Value::String));
     option("timeoutMs", last("timeout-ms").map(|text| FieldKind::Integer.read(&text)));
+    option("deadlineMs", last("deadline-ms").map(|text| FieldKind::Integer.read(&text)));
     option("retry", last("retry").map(|text| FieldKind::Json.read(&text)));
     let given = flagged_fields(action).into_iter().filter_map(|(field, _)| {
         let texts = matches.get_many::<String>(&field_id(&field))?;
         Some((field.path.clone(), field.kind.read_all(texts.map(String::as_str))))
     });
-    Asked {
-        schema: switched("schema"),
-        json: last("json"),
-        deadline: last("deadline-ms"),
-        fields: given.collect(),
-        options,
-    }
+    Asked { schema: switched("schema"), json: last("json"), fields: given.collect(), options }
 }
 
 impl Asked {

@@ -101,15 +101,7 @@ pub(super) struct Follower {
 
 impl Follower {
     pub(super) fn new(mode: Mode) -> Self {
-        let bar = (mode == Mode::Text && std::io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::no_length();
-            bar.set_style(
-                ProgressStyle::with_template("{spinner} {msg}")
-                    .unwrap_or_else(|_| ProgressStyle::default_bar()),
-            );
-            bar
-        });
-        Follower { mode, bar }
+        Follower { mode, bar: None }
     }
 
     pub(super) fn tell(&mut self, event: &InvocationEvent) {
@@ -137,18 +129,22 @@ impl Follower {
         }
     }
 
-    fn progress(&self, log: &LogEntry) {
+    /// A bar on a terminal, drawn from the first report on; a line elsewhere.
+    fn progress(&mut self, log: &LogEntry) {
         let message = printable(&log.message);
         let percent = log.fields.get("percent").and_then(Value::as_f64);
-        let Some(bar) = &self.bar else {
+        if !std::io::stderr().is_terminal() {
             return write_line(
                 &percent.map_or_else(|| message.clone(), |percent| format!("{percent:.0}% {message}")),
             );
-        };
+        }
+        let bar = self.bar.get_or_insert_with(ProgressBar::no_length);
+        let template = if percent.is_some() { "{wide_bar} {pos:>3}% {msg}" } else { "{spinner} {msg}" };
+        bar.set_style(
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
+        );
         bar.enable_steady_tick(Duration::from_millis(120));
         if let Some(percent) = percent {
-            let style = ProgressStyle::with_template("{wide_bar} {pos:>3}% {msg}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar.set_length(100);
             bar.set_position(percent as u64);
         }

@@ -76,7 +76,7 @@ async fn json_lines(cli: &Cli) -> u8 {
         tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     };
     tokio::select! {
-        exit = answered => exit.unwrap_or_else(|error| super::refuse(Mode::Ndjson, None, Issue::root(format!("Cannot go on: {}.", error.kind())))),
+        exit = answered => exit.unwrap_or(1),
         () = cancelled => 130,
     }
 }
@@ -121,7 +121,8 @@ fn linted(cli: &Cli, mode: Mode) -> u8 {
 fn completions(cli: &Cli, shell: &str) -> u8 {
     let mut root = cli.root();
     let listed: Vec<_> = cli.runtime.listed(Surface::Cli, &cli.actor).cloned().collect();
-    let commands = listed.iter().map(|action| action_command(&cli.name, action).no_binary_name(false));
+    let program = cli.action_program();
+    let commands = listed.iter().map(|action| action_command(&program, action).no_binary_name(false));
     match cli.actions {
         ActionCommands::TopLevel => {
             for command in commands {

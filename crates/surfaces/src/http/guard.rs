@@ -12,6 +12,7 @@ use runyard_actions::ActionError;
 use runyard_domain::{Actor, Code, Surface};
 use sha2::{Digest, Sha256};
 
+use super::request::discard;
 use super::respond::refusal;
 
 /// The SHA-256 of a token. The token itself is not kept.
@@ -84,8 +85,9 @@ impl Guard {
 
     fn check(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<Arc<Actor>, ActionError> {
         let refused = |code, message: &str| Err(ActionError::new(code, message));
-        let host = only(headers, &header::HOST).or(authority).map(str::to_ascii_lowercase);
-        if !host.is_some_and(|host| self.hosts.contains(&host)) {
+        // A target may name a host as well, which wins over the header; then both must be ours.
+        let ours = |name: &str| self.hosts.contains(&name.to_ascii_lowercase());
+        if !only(headers, &header::HOST).is_some_and(ours) || !authority.is_none_or(ours) {
             return refused(
                 Code::HostNotAllowed,
                 "The Host header names no host that this server is known by.",
@@ -104,8 +106,8 @@ impl Guard {
                 );
             }
         }
-        let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
-        if !matches!(site, None | Some(b"same-origin" | b"none")) {
+        let mut sites = headers.get_all("sec-fetch-site").iter();
+        if !sites.all(|site| matches!(site.as_bytes(), b"same-origin" | b"none")) {
             return refused(Code::OriginNotAllowed, "The request comes from another site's page.");
         }
         let bearer = only(headers, &header::AUTHORIZATION).and_then(|value| {
@@ -136,7 +138,11 @@ pub(super) async fn check(State(guard): State<Arc<Guard>>, mut request: Request,
             request.extensions_mut().insert(actor);
             next.run(request).await
         }
-        Err(error) => refusal(Surface::Http, None, error),
+        Err(error) => {
+            let (parts, body) = request.into_parts();
+            discard(&parts.headers, body).await;
+            refusal(Surface::Http, None, error)
+        }
     };
     harden(&mut response);
     response

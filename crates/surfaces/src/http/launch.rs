@@ -7,8 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches};
-use runyard_actions::Runtime;
-use runyard_domain::Actor;
+use runyard_actions::{ActionError, Runtime};
+use runyard_domain::{Actor, Code};
 use tokio_util::sync::CancellationToken;
 
 use super::{BearerTokens, Guard, HttpApi, Listening, RouteError, TokenDigest, serve};
@@ -56,6 +56,18 @@ pub enum LaunchError {
     /// Two routes collide.
     #[error(transparent)]
     Route(#[from] RouteError),
+}
+
+impl LaunchError {
+    /// The same as an action's failure, for the command that launches.
+    pub fn into_action_error(self) -> ActionError {
+        let code = match &self {
+            LaunchError::Plaintext(_) | LaunchError::Route(_) => Code::ValidationError,
+            LaunchError::Address { .. } => Code::Conflict,
+            LaunchError::Token { .. } => Code::StorageIo,
+        };
+        ActionError::new(code, format!("Cannot start: {self}."))
+    }
 }
 
 /// `--listen`, `--allow-plaintext` and `--known-as`.

@@ -42,7 +42,7 @@ impl Document {
             "required": ["actions"],
         });
         let operation = json!({
-            "operationId": "actions",
+            "operationId": "listActions",
             "summary": "List the actions",
             "parameters": [surface_parameter()],
             "responses": responses(&data, "application/json"),
@@ -61,7 +61,8 @@ impl Document {
             body["required"] = json!(["input"]);
         }
         let operation = json!({
-            "operationId": format!("{}_invoke", spec.name),
+            // No action's own name, which a declared route goes by, can be the same.
+            "operationId": format!("invokeAction_{}", spec.name),
             "summary": spec.title,
             "description": spec.description,
             "deprecated": spec.deprecation.is_some(),
@@ -132,34 +133,48 @@ impl Document {
     /// A schema whose definitions stand among the document's components, where its references can reach them.
     fn hoisted(&mut self, action: &Action, schema: &Schema, side: &str) -> Value {
         let mut json = schema.json().clone();
-        let prefix = format!("{}.{side}.", action.name());
+        let name = format!("{}.{side}", action.name());
+        let mut whole_is_meant = false;
         let definitions = json.as_object_mut().and_then(|object| object.shift_remove("$defs"));
         if let Some(Value::Object(definitions)) = definitions {
-            for (name, mut definition) in definitions {
-                point_references(&mut definition, &prefix);
-                self.schemas.insert(format!("{prefix}{name}"), definition);
+            for (key, mut definition) in definitions {
+                whole_is_meant |= point_references(&mut definition, &name);
+                self.schemas.insert(format!("{name}.{key}"), definition);
             }
         }
-        point_references(&mut json, &prefix);
+        whole_is_meant |= point_references(&mut json, &name);
+        if whole_is_meant {
+            self.schemas.insert(name, json.clone());
+        }
         json
     }
 }
 
-fn point_references(schema: &mut Value, prefix: &str) {
+/// Points the references inside a schema at the components: its definitions each by its own name, and the schema as a whole
+/// by `name`. Says whether the whole is among them, as in a type that holds itself.
+fn point_references(schema: &mut Value, name: &str) -> bool {
     match schema {
         Value::Object(object) => {
+            let mut whole_is_meant = false;
             for (key, child) in object.iter_mut() {
-                let local = child.as_str().and_then(|text| text.strip_prefix("#/$defs/")).map(str::to_owned);
-                match local {
-                    Some(name) if key == "$ref" => {
-                        *child = json!(format!("#/components/schemas/{prefix}{name}"))
-                    }
-                    _ => point_references(child, prefix),
-                }
+                let local = child.as_str().filter(|_| key == "$ref").and_then(|text| text.strip_prefix('#'));
+                let Some(local) = local else {
+                    whole_is_meant |= point_references(child, name);
+                    continue;
+                };
+                let target = match local.strip_prefix("/$defs/") {
+                    Some(definition) => format!("{name}.{definition}"),
+                    None => format!("{name}{local}"),
+                };
+                whole_is_meant |= !local.starts_with("/$defs/");
+                *child = json!(format!("#/components/schemas/{target}"));
             }
+            whole_is_meant
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| point_references(item, prefix)),
-        _ => {}
+        Value::Array(items) => {
+            items.iter_mut().fold(false, |found, item| point_references(item, name) | found)
+        }
+        _ => false,
     }
 }
 
@@ -185,7 +200,7 @@ fn needs_input(schema: &Schema) -> bool {
 }
 
 fn key_schema() -> Value {
-    json!({"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[ -~]+$"})
+    json!({"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[!-~]([ -~]*[!-~])?$"})
 }
 
 /// What may stand beside the input.
@@ -207,9 +222,10 @@ fn options() -> Map<String, Value> {
         ("confirm".to_owned(), json!({"description": "Only the boolean true confirms.", "examples": [true]})),
         (
             "idempotencyKey".to_owned(),
-            json!({"type": ["string", "null"], "minLength": 1, "maxLength": 256, "pattern": "^[ -~]+$"}),
+            json!({"type": ["string", "null"], "minLength": 1, "maxLength": 256, "pattern": "^[!-~]([ -~]*[!-~])?$"}),
         ),
         ("timeoutMs".to_owned(), json!({"type": ["integer", "null"], "minimum": 0, "maximum": 86_400_000})),
+        ("deadlineMs".to_owned(), json!({"type": ["integer", "null"], "minimum": 0, "maximum": 86_400_000})),
         ("retry".to_owned(), retry),
     ])
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::{HeaderMap, header};
+use axum::body::{Body, HttpBody};
+use axum::http::{HeaderMap, HeaderName, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use runyard_actions::{Action, ActionError, HttpRoute, InvocationOptions, Issue, PathSegment};
 use runyard_domain::{Code, Surface};
@@ -15,6 +15,9 @@ use crate::{FieldKind, InputField, input_fields, set_field};
 pub const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// A body must arrive within this time.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+/// A body that is refused is read on, up to this many bytes and so long.
+const DISCARDED_BYTES_MAX: usize = 16 * 1024 * 1024;
+const DISCARD_TIME_MAX: Duration = Duration::from_secs(2);
 /// A query may give so many parameters.
 const QUERY_PARAMETERS_MAX: usize = 1000;
 
@@ -26,11 +29,11 @@ pub(super) struct Asked {
 
 /// The surface that the caller names: `http`, or `ai-sdk` by header. The browser's surfaces are not a token's to claim.
 pub(super) fn surface(headers: &HeaderMap) -> Result<Surface, ActionError> {
-    match headers.get("runyard-surface").map(|name| name.to_str().unwrap_or("?")) {
-        None | Some("http") => Ok(Surface::Http),
-        Some("ai-sdk") => Ok(Surface::AiSdk),
-        Some(other) => {
-            let named: String = other.chars().take(32).collect();
+    match at_most_one(headers, &HeaderName::from_static("runyard-surface")) {
+        Ok(None | Some("http")) => Ok(Surface::Http),
+        Ok(Some("ai-sdk")) => Ok(Surface::AiSdk),
+        other => {
+            let named: String = other.ok().flatten().unwrap_or("?").chars().take(32).collect();
             let message = format!(
                 "The surface \"{named}\" cannot be called with a token; \"http\" and \"ai-sdk\" can."
             );
@@ -65,7 +68,7 @@ pub(super) async fn routed(
         let options = InvocationOptions::take_from(&mut payload);
         (payload, options)
     } else {
-        refuse_body(body).await?;
+        refuse_body(headers, body).await?;
         (Map::new(), InvocationOptions::default())
     };
     header_options(headers, &mut options);
@@ -89,15 +92,8 @@ fn place(
 ) {
     let field = fields.iter().find(|field| field.path.join(".") == name);
     let path = field.map_or_else(|| vec![name.to_owned()], |field| field.path.clone());
-    let pointer: String =
-        path.iter().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect();
     let list = field.is_some_and(|field| matches!(field.kind, FieldKind::List(_)));
-    let given_before = Value::Object(std::mem::take(input));
-    let twice = given_before.pointer(&pointer).is_some() || (texts.len() > 1 && !list);
-    if let Value::Object(before) = given_before {
-        *input = before;
-    }
-    if twice {
+    if is_given(input, &path) || (texts.len() > 1 && !list) {
         let path = path.into_iter().map(PathSegment::Key).collect();
         return options.refuse(Issue { path, message: "Given more than once.".to_owned() });
     }
@@ -109,16 +105,41 @@ fn place(
     set_field(input, &path, value);
 }
 
+/// Whether something stands at a path already, or in the way to it.
+fn is_given(input: &Map<String, Value>, path: &[String]) -> bool {
+    let Some((key, rest)) = path.split_first() else { return true };
+    match input.get(key) {
+        None => false,
+        Some(Value::Object(child)) if !rest.is_empty() => is_given(child, rest),
+        Some(_) => true,
+    }
+}
+
 /// `Idempotency-Key` and `Runyard-Confirm: true`, for routes without a body and wherever they are handy.
 fn header_options(headers: &HeaderMap, options: &mut InvocationOptions) {
-    options.confirm |= headers.get("runyard-confirm").is_some_and(|value| value.as_bytes() == b"true");
-    if options.idempotency_key.is_none()
-        && let Some(key) = headers.get("idempotency-key")
-    {
-        match key.to_str() {
-            Ok(key) => options.idempotency_key = Some(key.to_owned()),
-            Err(_) => options.refuse(Issue::at("idempotencyKey", "Expected visible ASCII characters.")),
+    options.confirm |= at_most_one(headers, &HeaderName::from_static("runyard-confirm")) == Ok(Some("true"));
+    if options.idempotency_key.is_none() {
+        match at_most_one(headers, &HeaderName::from_static("idempotency-key")) {
+            Ok(key) => options.idempotency_key = key.map(str::to_owned),
+            Err(Unclear) => {
+                options
+                    .refuse(Issue::at("idempotencyKey", "Expected one header of visible ASCII characters."));
+            }
         }
+    }
+}
+
+/// A header that is there twice, or that is no text.
+#[derive(PartialEq, Eq)]
+struct Unclear;
+
+/// The value of a header that may be left out.
+fn at_most_one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Unclear> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| Unclear),
+        (Some(_), Some(_)) => Err(Unclear),
     }
 }
 
@@ -131,20 +152,20 @@ fn object(json: Value) -> Result<Map<String, Value>, ActionError> {
 
 async fn read_optional_json(headers: &HeaderMap, body: Body) -> Result<Option<Value>, ActionError> {
     if !headers.contains_key(header::CONTENT_TYPE) {
-        let bytes = read(body).await?;
+        let bytes = read(headers, body).await?;
         return if bytes.is_empty() { Ok(None) } else { Err(not_json()) };
     }
     read_json(headers, body).await.map(Some)
 }
 
 async fn read_json(headers: &HeaderMap, body: Body) -> Result<Value, ActionError> {
-    let content_type =
-        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let content_type = at_most_one(headers, &header::CONTENT_TYPE).ok().flatten().unwrap_or_default();
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
     if !media_type.eq_ignore_ascii_case("application/json") {
+        discard(headers, body).await;
         return Err(not_json());
     }
-    let bytes = read(body).await?;
+    let bytes = read(headers, body).await?;
     serde_json::from_slice(&bytes).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         let reason = error.to_string();
@@ -158,8 +179,8 @@ fn not_json() -> ActionError {
     ActionError::new(Code::UnsupportedMediaType, "The body must be JSON: Content-Type: application/json.")
 }
 
-async fn refuse_body(body: Body) -> Result<(), ActionError> {
-    if read(body).await?.is_empty() {
+async fn refuse_body(headers: &HeaderMap, body: Body) -> Result<(), ActionError> {
+    if read(headers, body).await?.is_empty() {
         return Ok(());
     }
     Err(ActionError::new(
@@ -168,17 +189,41 @@ async fn refuse_body(body: Body) -> Result<(), ActionError> {
     ))
 }
 
-async fn read(body: Body) -> Result<Vec<u8>, ActionError> {
-    let collected = Limited::new(body, BODY_BYTES_MAX).collect();
+async fn read(headers: &HeaderMap, mut body: Body) -> Result<Vec<u8>, ActionError> {
+    let too_large = || {
+        let message = format!("The body is larger than {BODY_BYTES_MAX} bytes.");
+        Err(ActionError::new(Code::PayloadTooLarge, message))
+    };
+    if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
+        discard(headers, body).await;
+        return too_large();
+    }
+    let collected = Limited::new(&mut body, BODY_BYTES_MAX).collect();
     match tokio::time::timeout(BODY_TIME_MAX, collected).await {
         Ok(Ok(body)) => Ok(body.to_bytes().into()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let message = format!("The body is larger than {BODY_BYTES_MAX} bytes.");
-            Err(ActionError::new(Code::PayloadTooLarge, message))
+            drain(body).await;
+            too_large()
         }
         Ok(Err(_)) => Err(ActionError::new(Code::InvalidRequest, "The body did not arrive whole.")),
         Err(_) => Err(ActionError::new(Code::RequestTimeout, "The body did not arrive in time.")),
     }
+}
+
+/// Reads a body that is refused unseen and forgets it.
+///
+/// A connection that is closed with bytes unread is reset, and the client may never see why it was refused.
+pub(super) async fn discard(headers: &HeaderMap, body: Body) {
+    // Who asks first has sent nothing yet, and then need not.
+    if !headers.contains_key(header::EXPECT) {
+        drain(body).await;
+    }
+}
+
+async fn drain(body: Body) {
+    let mut body = Limited::new(body, DISCARDED_BYTES_MAX);
+    let to_its_end = async { while let Some(Ok(_)) = body.frame().await {} };
+    let _ = tokio::time::timeout(DISCARD_TIME_MAX, to_its_end).await;
 }
 
 /// The parameters of a query by name, in the order of their first appearance.

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on, post};
 use runyard_actions::{Action, ActionError, Envelope, HttpRoute, Invocation};
@@ -17,13 +17,19 @@ use super::request::{self, Asked, Plus, decode};
 use super::respond::{answer, events, refusal};
 use super::{API_PREFIX, HttpApi, openapi};
 
+/// A call over HTTP may take so long, retries and waits included; an action's own deadline may be shorter.
+const CALL_TIME_MAX_MS: u64 = 60 * 60 * 1000;
+
 pub(super) fn router(api: Arc<HttpApi>) -> Router {
     let mut router = Router::new()
         .route(&format!("{API_PREFIX}/actions"), get(list))
         .route(&format!("{API_PREFIX}/actions/{{name}}/invoke"), post(invoke))
         .route(&format!("{API_PREFIX}/openapi.json"), get(document));
-    let actions: Vec<Action> =
-        api.runtime.actions().filter(|action| action.spec().http.is_some()).cloned().collect();
+    // A route of an action that HTTP may not see would tell that it exists.
+    let exposed = |action: &&Action| {
+        [Surface::Http, Surface::AiSdk].into_iter().any(|surface| api.runtime.exposes(action, surface))
+    };
+    let actions: Vec<Action> = api.runtime.actions().filter(exposed).cloned().collect();
     for action in actions {
         let Some(route) = action.spec().http.clone() else { continue };
         let handler = move |state: State<Arc<HttpApi>>, request: Request| routed(state, action, request);
@@ -85,7 +91,7 @@ async fn invoke(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
 }
 
 async fn routed(State(api): State<Arc<HttpApi>>, action: Action, request: Request) -> Response {
-    let Some(route) = &action.spec().http else { return unknown_path().await };
+    let Some(route) = &action.spec().http else { return unknown_path(request).await };
     let (parts, body) = request.into_parts();
     let asked = match path_fields(route, parts.uri.path()) {
         Ok(path) => request::routed(&action, route, path, parts.uri.query(), &parts.headers, body).await,
@@ -103,13 +109,17 @@ fn path_fields(route: &HttpRoute, path: &str) -> Result<Vec<(String, String)>, A
 }
 
 async fn run(api: &HttpApi, name: &str, asked: Result<Asked, ActionError>, parts: &Parts) -> Response {
-    let call = actor(&parts.extensions)
-        .and_then(|actor| Ok((actor, request::surface(&parts.headers)?)))
-        .and_then(|(actor, surface)| Ok((actor, surface, asked?)));
-    let (actor, surface, Asked { input, options }) = match call {
-        Ok(call) => call,
+    let caller = actor(&parts.extensions).and_then(|actor| Ok((actor, request::surface(&parts.headers)?)));
+    let (actor, surface) = match caller {
+        Ok(caller) => caller,
         Err(error) => return refusal(Surface::Http, Some(name), error),
     };
+    let Asked { input, mut options } = match asked {
+        Ok(asked) => asked,
+        Err(error) => return refusal(surface, Some(name), error),
+    };
+    let asked_ms = options.deadline_ms.filter(|ms| *ms > 0);
+    options.deadline_ms = Some(asked_ms.map_or(CALL_TIME_MAX_MS, |ms| ms.min(CALL_TIME_MAX_MS)));
     let invocation = Invocation::new(name, input, surface, actor).options(options);
     if wants_events(&parts.headers) {
         return events(api.runtime.stream(invocation));
@@ -125,13 +135,17 @@ fn wants_events(headers: &HeaderMap) -> bool {
     })
 }
 
-async fn wrong_method(method: Method) -> Response {
-    let method: String = method.as_str().chars().take(32).collect();
+async fn wrong_method(request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    request::discard(&parts.headers, body).await;
+    let method: String = parts.method.as_str().chars().take(32).collect();
     let message = format!("The method {method} is not allowed here; the Allow header lists those that are.");
     refusal(Surface::Http, None, ActionError::new(Code::MethodNotAllowed, message))
 }
 
-async fn unknown_path() -> Response {
+async fn unknown_path(request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    request::discard(&parts.headers, body).await;
     let message = format!("There is nothing at this address; {API_PREFIX}/openapi.json lists what there is.");
     refusal(Surface::Http, None, ActionError::new(Code::NotFound, message))
 }

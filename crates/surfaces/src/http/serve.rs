@@ -19,6 +19,8 @@ const HEADER_TIME_MAX: Duration = Duration::from_secs(10);
 const HEADER_BYTES_MAX: usize = 64 * 1024;
 /// Requests that run when the end is asked for have this long to finish; then they are dropped, which cancels them.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
+/// What is dropped has this long to be gone; only a handler that blocks its thread takes any time at all.
+const DROP_TIME_MAX: Duration = Duration::from_secs(1);
 /// After an accept error such as too many open files, so long until the next try.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -44,7 +46,11 @@ pub async fn serve(listening: Listening, router: Router, stop: CancellationToken
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let dropped = CancellationToken::new();
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
+        let place = tokio::select! {
+            () = stop.cancelled() => break,
+            place = Arc::clone(&places).acquire_owned() => place,
+        };
+        let Ok(place) = place else { break };
         let stream = tokio::select! {
             () = stop.cancelled() => break,
             accepted = listening.listener.accept() => match accepted {
@@ -67,9 +73,11 @@ pub async fn serve(listening: Listening, router: Router, stop: CancellationToken
         });
     }
     drop(listening);
-    let all_gone = places.acquire_many(CONNECTIONS_MAX as u32);
-    if tokio::time::timeout(DRAIN_TIME_MAX, all_gone).await.is_err() {
+    let all_gone = || places.acquire_many(CONNECTIONS_MAX as u32);
+    if tokio::time::timeout(DRAIN_TIME_MAX, all_gone()).await.is_err() {
         dropped.cancel();
+        // Whoever stops after this returns would otherwise stop in the middle of it.
+        let _ = tokio::time::timeout(DROP_TIME_MAX, all_gone()).await;
     }
 }
 
@@ -79,6 +87,7 @@ async fn connection(stream: TcpStream, router: Router, stop: CancellationToken) 
     let served = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME_MAX)
+        .max_header_size(HEADER_BYTES_MAX)
         .max_buf_size(HEADER_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let mut served = std::pin::pin!(served);
