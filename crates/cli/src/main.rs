@@ -8,8 +8,8 @@ mod wiring;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use runyard::{ActionError, Code};
-use runyard_surfaces::cli::{ActionCommands, Cli, local_actor, show_failure};
+use runyard::{ActionError, Code, Runtime};
+use runyard_surfaces::cli::{ActionCommands, Cli, block_on, local_actor, show_failure};
 
 /// Calls are made of many small allocations; this allocator halves what they cost.
 #[global_allocator]
@@ -27,7 +27,12 @@ fn main() -> ExitCode {
 
 fn run(arguments: Vec<OsString>) -> anyhow::Result<u8> {
     let home = home::Home::find()?;
-    let runtime = wiring::runtime(&home)?;
+    let runtime = match wiring::runtime(&home) {
+        // Whoever asks for help because the configuration is broken gets it all the same.
+        Err(_) if asks_for_help(&arguments) => Runtime::builder().build()?,
+        runtime => runtime?,
+    };
+    let serves = arguments.first().is_some_and(|command| command == "up");
     let cli = Cli {
         name: "runyard".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -37,14 +42,11 @@ fn run(arguments: Vec<OsString>) -> anyhow::Result<u8> {
         runtime,
         actor: local_actor(),
     };
-    let mut tokio = if arguments.first().is_some_and(|command| command == "up") {
-        tokio::runtime::Builder::new_multi_thread()
-    } else {
-        tokio::runtime::Builder::new_current_thread()
-    };
-    let tokio = tokio.enable_all().build()?;
-    let exit = tokio.block_on(cli.run(arguments));
-    // A prompt that still waits for a line must not hold up the end.
-    tokio.shutdown_background();
-    Ok(exit)
+    Ok(block_on(serves, cli.run(arguments))?)
+}
+
+fn asks_for_help(arguments: &[OsString]) -> bool {
+    let asks =
+        |argument: &OsString| ["-h", "--help", "help", "-V", "--version"].iter().any(|flag| argument == flag);
+    arguments.first().is_none_or(asks) || arguments.iter().any(|argument| argument == "--help")
 }

@@ -9,10 +9,13 @@ use std::process::ExitCode;
 use clap::Command;
 use runyard_actions::testing::TestApp;
 use runyard_actions::{
-    BuildError, Exposure, Hook, IdempotencyStore, IntoAction, Middleware, PermissionChecker, Runtime,
-    RuntimeBuilder,
+    ActionError, BuildError, Exposure, Hook, IdempotencyStore, IntoAction, Middleware, PermissionChecker,
+    Runtime, RuntimeBuilder,
 };
-use runyard_surfaces::cli::{ActionCommands, Cli, ExtraCommand, cancelled_by_signal, local_actor};
+use runyard_domain::Code;
+use runyard_surfaces::cli::{
+    ActionCommands, Cli, ExtraCommand, block_on, cancelled_by_signal, local_actor, show_failure,
+};
 use runyard_surfaces::http::{Launch, LaunchError, launch_flags};
 
 /// An application in the making.
@@ -109,41 +112,20 @@ impl App {
     pub fn main(self) -> ExitCode {
         crate::start_logging();
         let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-        let serves = arguments.first().is_some_and(|command| command == "serve");
-        ExitCode::from(block_on(serves, async move {
-            let App { name, version, about, builder } = self;
-            let runtime = match builder.build() {
-                Ok(runtime) => runtime,
-                Err(error) => {
-                    let _ = writeln!(std::io::stderr(), "{name}: {error}");
-                    return 1;
-                }
-            };
-            let serve = serve_command(name.clone(), version.clone(), runtime.clone());
-            let actor = local_actor();
-            let actions = ActionCommands::TopLevel;
-            Cli { name, version, about, actions, runtime, actor, extra: vec![serve] }.run(arguments).await
-        }))
+        let exit = self.run(arguments.clone()).unwrap_or_else(|error| show_failure(&arguments, error));
+        ExitCode::from(exit)
     }
-}
 
-/// A server uses all cores; a single command starts fastest on one.
-fn block_on(serves: bool, run: impl Future<Output = u8>) -> u8 {
-    let mut builder = match serves {
-        true => tokio::runtime::Builder::new_multi_thread(),
-        false => tokio::runtime::Builder::new_current_thread(),
-    };
-    match builder.enable_all().build() {
-        Ok(runtime) => {
-            let exit = runtime.block_on(run);
-            // A prompt that still waits for a line must not hold up the end.
-            runtime.shutdown_background();
-            exit
-        }
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "cannot start: {error}");
-            1
-        }
+    fn run(self, arguments: Vec<OsString>) -> Result<u8, ActionError> {
+        let App { name, version, about, builder } = self;
+        let cannot_start =
+            |reason: String| ActionError::new(Code::ValidationError, format!("Cannot start: {reason}."));
+        let runtime = builder.build().map_err(|error| cannot_start(error.to_string()))?;
+        let serves = arguments.first().is_some_and(|command| command == "serve");
+        let extra = vec![serve_command(name.clone(), version.clone(), runtime.clone())];
+        let actions = ActionCommands::TopLevel;
+        let cli = Cli { name, version, about, actions, runtime, actor: local_actor(), extra };
+        block_on(serves, cli.run(arguments)).map_err(|error| cannot_start(error.to_string()))
     }
 }
 

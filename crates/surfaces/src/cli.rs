@@ -270,6 +270,19 @@ fn print(text: &str) -> u8 {
     0
 }
 
+/// Runs a command line to its end: a server on all cores, a single command on one, where it starts fastest.
+pub fn block_on(serves: bool, run: impl Future<Output = u8>) -> std::io::Result<u8> {
+    let mut builder = match serves {
+        true => tokio::runtime::Builder::new_multi_thread(),
+        false => tokio::runtime::Builder::new_current_thread(),
+    };
+    let executor = builder.enable_all().build()?;
+    let exit = executor.block_on(run);
+    // A prompt that still waits for a line must not hold up the end.
+    executor.shutdown_background();
+    Ok(exit)
+}
+
 /// Cancelled by the first Ctrl-C or SIGTERM.
 pub fn cancelled_by_signal() -> CancellationToken {
     use tokio::signal::unix::{SignalKind, signal};

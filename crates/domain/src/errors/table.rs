@@ -119,7 +119,7 @@ table! {
     InternalError "INTERNAL_ERROR" Permanent 500 1 INTERNAL AfterRecovery
         "Look up the `invocationId` in the log, where the detail is, and correct the handler."
     NotFound "NOT_FOUND" Permanent 404 1 NOT_FOUND No
-        "Check the path against the list of routes."
+        "Check the address or the id: list what there is and take one of those."
     InvalidJsonRunnerPayload "INVALID_JSON_RUNNER_PAYLOAD" Permanent 400 1 PARSE No
         "Send the JSON runner one JSON object with `action` and `input`."
     DevServerError "DEV_SERVER_ERROR" Permanent 500 1 INTERNAL AfterRecovery
