@@ -8,9 +8,17 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
+use crate::ActionError;
+
 /// What a panic said.
 #[derive(Debug)]
 pub(crate) struct Panicked(pub(crate) String);
+
+impl From<Panicked> for ActionError {
+    fn from(panicked: Panicked) -> Self {
+        ActionError::internal(format!("panicked: {}", panicked.0))
+    }
+}
 
 /// Runs a future; a panic in it ends it with [`Panicked`].
 ///

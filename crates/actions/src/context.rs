@@ -75,6 +75,17 @@ impl Context {
         })
     }
 
+    /// Runs code that blocks (files, locks, a synchronous driver) where it holds up nobody else.
+    ///
+    /// A handler's own future must never block: while it does, no timeout, no cancellation and no other call can run on its
+    /// thread. When the attempt is stopped nobody waits for the blocking code any more, but it runs to its end.
+    pub async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ActionError> {
+        Ok(tokio::task::spawn_blocking(work).await?)
+    }
+
     /// Cancelled when this attempt ends, for whatever a handler started outside its own future.
     ///
     /// The handler itself need not look at it: its future is dropped when the attempt is stopped.

@@ -50,7 +50,7 @@ pub enum Begin {
     Run(Box<dyn Claim>),
     /// A call with the key is running: wait for its result.
     InFlight(Box<dyn Waiting>),
-    /// A call with the key succeeded before: this was its envelope.
+    /// A call with the key ended for good before: this was its envelope.
     Done(Box<Envelope>),
     /// The key was used with another input.
     OtherInput,
@@ -68,7 +68,7 @@ pub trait IdempotencyStore: Send + Sync {
 /// The right to run the call that a key stands for. Dropped unsettled, the key is free again and a waiter takes over.
 #[async_trait]
 pub trait Claim: Send {
-    /// Hands the envelope to all who wait; a success is kept.
+    /// Hands the envelope to all who wait; one that [stands for good](is_kept) is kept.
     async fn settle(self: Box<Self>, envelope: &Envelope) -> Result<(), ActionError>;
 }
 
@@ -113,10 +113,10 @@ where
         }
     }
     let message = "Too many calls with idempotency keys are in flight.";
-    Err(ActionError::new(Code::ConcurrencyLimit, message).retryable())
+    Err(ActionError::new(Code::ConcurrencyLimit, message).retry_after(Duration::from_secs(1)))
 }
 
-/// Hands a result to all who wait and keeps a success. A store that fails here fails its later readers, not this caller.
+/// Hands a result to all who wait and keeps what stands for good. A store that fails here fails its later readers, not this caller.
 pub(crate) async fn settle(claim: Box<dyn Claim>, envelope: &Envelope) {
     if !is_for_everybody(envelope) {
         return;
@@ -136,6 +136,12 @@ pub(crate) async fn settle(claim: Box<dyn Claim>, envelope: &Envelope) {
 fn is_for_everybody(envelope: &Envelope) -> bool {
     let own = [Code::Cancelled, Code::Timeout, Code::ConcurrencyLimit];
     !envelope.error().is_some_and(|failure| own.iter().any(|code| failure.code == *code))
+}
+
+/// Whether a result stands for good. A failure that is not retryable may come after the effect, so the same key must not run
+/// it again; one that is retryable says itself that repeating is right.
+pub fn is_kept(envelope: &Envelope) -> bool {
+    envelope.error().is_none_or(|failure| !failure.retryable)
 }
 
 /// A digest of the input that does not depend on the order of keys.

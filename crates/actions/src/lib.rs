@@ -39,7 +39,9 @@ pub use envelope::{Artifact, Envelope, Failure, LogEntry, LogLevel, Meta, Replay
 pub use error::{ActionError, Issue, PathSegment};
 pub use handler::{ActionInput, ActionOutput};
 pub use hook::Hook;
-pub use idempotency::{Begin, Claim, IdempotencyScope, IdempotencyStore, MemoryIdempotency, Waiting};
+pub use idempotency::{
+    Begin, Claim, IdempotencyScope, IdempotencyStore, MemoryIdempotency, Waiting, is_kept,
+};
 pub use invocation::{ActionRef, Invocation, InvocationOptions};
 pub use middleware::{Middleware, MiddlewareCall, Next};
 pub use permission::{Permission, PermissionChecker, PermissionRequest};

@@ -1,5 +1,6 @@
 //! What an invocation gathers while it runs: logs, progress and artifacts, in order, bounded, frozen at the end.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
@@ -17,6 +18,8 @@ use crate::{Artifact, LogEntry, LogLevel, UnsafeJson, scrub};
 pub(crate) const ENTRIES_MAX: usize = 10_000;
 /// So many bytes of entries are kept.
 pub(crate) const RECORD_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// So many entries that no longer fit the envelope wait for a follower.
+const BACKLOG_MAX: usize = 1024;
 /// What an entry takes beside its own texts.
 const ENTRY_BYTES: usize = 96;
 /// One message or one set of fields may be so large.
@@ -185,6 +188,9 @@ impl Artifact {
         if self.kind.is_empty() {
             self.kind = "file".to_owned();
         }
+        for text in [&mut self.name, &mut self.uri].into_iter().flatten() {
+            *text = scrub::text(text);
+        }
         let mut metadata = Value::Object(std::mem::take(&mut self.metadata));
         scrub::value(&mut metadata);
         self.metadata = object_of(metadata);
@@ -258,8 +264,8 @@ struct State {
 struct Follower {
     seen: usize,
     waker: Option<Waker>,
-    /// What was gathered but not yet followed when the record was sealed.
-    rest: std::collections::VecDeque<Entry>,
+    /// What comes after the entries of the record: first what no longer fitted it, and once it is sealed all that was left.
+    rest: VecDeque<Entry>,
 }
 
 impl Record {
@@ -276,6 +282,7 @@ impl Record {
             message.truncate(cut);
             message.push('…');
         }
+        let message = scrub::text(&message);
         let fields = object_of(fields);
         let bytes = ENTRY_BYTES + message.len() + bytes_of(&fields);
         self.push(Entry::Log(LogEntry { level, message, time: now(), fields: Fields(fields) }), bytes);
@@ -297,12 +304,19 @@ impl Record {
         if state.sealed {
             return;
         }
-        if state.entries.len() >= ENTRIES_MAX || state.bytes + bytes > RECORD_BYTES_MAX {
+        let fits = state.entries.len() < ENTRIES_MAX && state.bytes + bytes <= RECORD_BYTES_MAX;
+        if fits {
+            state.bytes += bytes;
+            state.entries.push(entry);
+        } else {
             state.dropped += 1;
-            return;
+            // The envelope is full, but whoever follows still sees it.
+            if let Some(follower) =
+                state.follower.as_mut().filter(|follower| follower.rest.len() < BACKLOG_MAX)
+            {
+                follower.rest.push_back(entry);
+            }
         }
-        state.bytes += bytes;
-        state.entries.push(entry);
         if let Some(waker) = state.follower.as_mut().and_then(|follower| follower.waker.take()) {
             drop(state);
             waker.wake();
@@ -312,20 +326,22 @@ impl Record {
     /// Ends the gathering and hands out what there is. Only the first call gets it.
     pub(crate) fn seal(&self) -> (Vec<LogEntry>, Vec<Artifact>) {
         let mut state = self.state();
-        if state.dropped > 0 {
-            let message = "Some log entries and artifacts were dropped: the limit was reached.".to_owned();
-            let fields = Fields::new().with("dropped", &state.dropped);
-            state.entries.push(Entry::Log(LogEntry { level: LogLevel::Warn, message, time: now(), fields }));
-            state.dropped = 0;
-        }
         state.sealed = true;
         if let Some(token) = state.attempt.take() {
             token.cancel();
         }
-        let entries = std::mem::take(&mut state.entries);
+        let mut entries = std::mem::take(&mut state.entries);
+        let notice = (state.dropped > 0).then(|| {
+            let message = "Some log entries and artifacts were dropped: the limit was reached.".to_owned();
+            let fields = Fields::new().with("dropped", &state.dropped);
+            Entry::Log(LogEntry { level: LogLevel::Warn, message, time: now(), fields })
+        });
+        state.dropped = 0;
         if let Some(follower) = &mut state.follower {
-            follower.rest.extend(entries.iter().skip(follower.seen).cloned());
+            let unseen = entries.iter().skip(follower.seen).cloned();
+            follower.rest = unseen.chain(std::mem::take(&mut follower.rest)).chain(notice.clone()).collect();
         }
+        entries.extend(notice);
         drop(state);
         if entries.is_empty() {
             return (Vec::new(), Vec::new());
@@ -350,12 +366,12 @@ impl Record {
         let mut state = self.state();
         let State { entries, follower, .. } = &mut *state;
         let Some(follower) = follower else { return Poll::Pending };
-        if let Some(entry) = follower.rest.pop_front() {
-            return Poll::Ready(entry);
-        }
         if let Some(entry) = entries.get(follower.seen) {
             follower.seen += 1;
             return Poll::Ready(entry.clone());
+        }
+        if let Some(entry) = follower.rest.pop_front() {
+            return Poll::Ready(entry);
         }
         follower.waker = Some(waker.clone());
         Poll::Pending

@@ -108,7 +108,7 @@ impl Runtime {
         let mut abandoned = Abandoned { runtime: self, context, started, armed: true };
         let outcome = match caught(self.steps(context, invocation, started)).await {
             Ok(outcome) => outcome,
-            Err(panicked) => Err(ActionError::internal(format!("panicked: {}", panicked.0))),
+            Err(panicked) => Err(panicked.into()),
         };
         abandoned.armed = false;
         let (envelope, claim) = match outcome {
@@ -119,6 +119,7 @@ impl Runtime {
             },
             Err(error) => (envelope(context, started, Err(error)), None),
         };
+        log_end(context, &envelope);
         if claim.is_some() || !self.0.hooks.is_empty() {
             Box::pin(self.conclude(&envelope, claim)).await;
         }
@@ -210,7 +211,11 @@ impl Runtime {
             None => self.run_and_check(stage, prepared).await.map(Outcome::Data),
             Some(key) => {
                 let scope = IdempotencyScope::new(&spec.name, context.actor(), key);
-                let run = || async { envelope(context, started, self.run_and_check(stage, prepared).await) };
+                // A panic may come after the effect like any other failure, so it settles the key as well.
+                let run = || async {
+                    let ran = caught(self.run_and_check(stage, prepared)).await;
+                    envelope(context, started, ran.unwrap_or_else(|panicked| Err(panicked.into())))
+                };
                 let keyed = Box::pin(once(&*self.0.idempotency, scope, input, run)).await?;
                 Ok(Outcome::Keyed(Box::new(keyed)))
             }
@@ -339,17 +344,36 @@ fn past_deadline(deadline_ms: Option<u64>) -> ActionError {
 /// Step 10. Seals the record, so that nothing later can change the envelope.
 fn envelope(context: &Context, started: Instant, outcome: Result<Value, ActionError>) -> Envelope {
     let call = &context.0;
-    let outcome = outcome.map_err(|error| {
-        if let Some(detail) = error.detail() {
-            let (invocation, action, detail) = (call.id, &*call.action, crate::scrub::text(detail));
-            tracing::error!(%invocation, action, detail, "the action failed with an internal error");
-        }
-        let mut failure = Failure::from(error);
-        failure.message = crate::scrub::text(&failure.message);
-        failure
-    });
+    let outcome = outcome.map_err(|error| failure(error, call.id, &call.action));
     let (logs, artifacts) = call.record.seal();
     Envelope { outcome, artifacts, logs, meta: meta(context, started) }
+}
+
+/// One line a call for whoever runs the process: who called what from where, and how it ended.
+fn log_end(context: &Context, envelope: &Envelope) {
+    tracing::info!(
+        action = %context.0.action.escape_debug(),
+        surface = %context.surface(),
+        actor = %context.actor(),
+        outcome = envelope.error().map_or("ok", |failure| failure.code.as_str()),
+        duration_ms = envelope.meta.duration_ms,
+        invocation = %context.0.id,
+        "invoked"
+    );
+}
+
+/// The failure that a caller sees; what it must not see goes to the log, without credentials.
+fn failure(error: ActionError, invocation: InvocationId, action: &str) -> Failure {
+    if let Some(detail) = error.detail() {
+        let detail = crate::scrub::text(detail);
+        tracing::error!(%invocation, action, detail, "the action failed with an internal error");
+    }
+    let mut failure = Failure::from(error);
+    failure.message = crate::scrub::text(&failure.message);
+    for issue in &mut failure.issues {
+        issue.message = crate::scrub::text(&issue.message);
+    }
+    failure
 }
 
 fn meta(context: &Context, started: Instant) -> Meta {
@@ -365,30 +389,30 @@ fn meta(context: &Context, started: Instant) -> Meta {
 
 /// An earlier call's envelope as this call's own.
 fn replay(context: &Context, started: Instant, earlier: Envelope) -> Envelope {
-    let idempotent = earlier.is_ok().then_some(Replayed::Replayed);
     context.0.record.seal();
-    Envelope { meta: Meta { idempotent, ..meta(context, started) }, ..earlier }
+    Envelope { meta: Meta { idempotent: Some(Replayed::Replayed), ..meta(context, started) }, ..earlier }
 }
 
 impl Envelope {
     /// The envelope of a call that never reached the runtime, such as a payload that is no JSON.
     pub fn refusal(surface: Surface, action: Option<&str>, error: ActionError) -> Envelope {
-        Envelope::outside(surface, action, Err(error.into()))
+        let id = new_id();
+        Envelope::outside(surface, action, id, Err(failure(error, id, action.unwrap_or_default())))
     }
 
     /// The envelope of an answer that an entry point gives by itself, such as the list of actions.
     pub fn of_data(surface: Surface, data: Value) -> Envelope {
-        Envelope::outside(surface, None, Ok(data))
+        Envelope::outside(surface, None, new_id(), Ok(data))
     }
 
-    fn outside(surface: Surface, action: Option<&str>, outcome: Result<Value, Failure>) -> Envelope {
-        let meta = Meta {
-            action: action.map(Arc::from),
-            invocation_id: new_id(),
-            surface,
-            duration_ms: 0,
-            idempotent: None,
-        };
+    fn outside(
+        surface: Surface,
+        action: Option<&str>,
+        invocation_id: InvocationId,
+        outcome: Result<Value, Failure>,
+    ) -> Envelope {
+        let meta =
+            Meta { action: action.map(Arc::from), invocation_id, surface, duration_ms: 0, idempotent: None };
         Envelope { outcome, artifacts: Vec::new(), logs: Vec::new(), meta }
     }
 }
@@ -407,6 +431,7 @@ impl Drop for Abandoned<'_> {
             return;
         }
         let envelope = envelope(self.context, self.started, Err(ActionError::cancelled()));
+        log_end(self.context, &envelope);
         if let (false, Ok(handle)) = (self.runtime.0.hooks.is_empty(), tokio::runtime::Handle::try_current())
         {
             let runtime = self.runtime.clone();

@@ -1,8 +1,12 @@
 //! JSON Schema for inputs and outputs: compiled once on first use, checked without ever repeating the value.
 
+mod closing;
 mod defaults;
 mod issues;
+mod property_names;
+mod references;
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use jsonschema::{PatternOptions, Validator};
@@ -35,13 +39,12 @@ impl Schema {
         Ok(schema)
     }
 
-    /// The schema that an input type accepts. Properties that the type does not know are refused, not dropped.
+    /// The schema that an input type accepts. Properties that a plain struct does not know are refused, not dropped;
+    /// what is composed (a flattened enum, a tagged newtype variant) stays as open as serde makes it.
     pub fn of_input<T: JsonSchema>() -> Self {
         let mut json = generate::<T>(SchemaSettings::draft2020_12().for_deserialize());
-        walk(&mut json, &mut |object| {
-            bound_integers(object);
-            close_object(object);
-        });
+        walk(&mut json, &mut bound_integers);
+        closing::close(&mut json);
         Schema::unchecked(json)
     }
 
@@ -74,8 +77,8 @@ impl Schema {
     /// Compiles the schema and checks that its defaults satisfy it.
     pub fn check(&self) -> Result<(), DefinitionError> {
         let invalid = |reason: String| DefinitionError::InvalidSchema { reason };
-        let compiled = self.compiled().map_err(|reason| invalid(reason.to_owned()))?;
-        match compiled.defaults.first_invalid(&self.json) {
+        self.compiled().map_err(|reason| invalid(reason.to_owned()))?;
+        match Defaults::first_invalid(&self.json) {
             None => Ok(()),
             Some(path) => Err(invalid(format!("the default of \"{path}\" does not satisfy its own schema"))),
         }
@@ -88,6 +91,11 @@ impl Schema {
         }
     }
 
+    /// The names that an input object may have at its top level, whichever alternative it is.
+    pub(crate) fn property_names(&self) -> BTreeSet<&str> {
+        property_names::collect(&self.json)
+    }
+
     /// Every way in which `value` does not satisfy the schema; `Err` when the schema itself is broken.
     pub fn issues(&self, value: &Value) -> Result<Vec<Issue>, &str> {
         let compiled = self.compiled()?;
@@ -97,20 +105,30 @@ impl Schema {
         Ok(issues::collect(compiled.validator.iter_errors(value)))
     }
 
+    /// The same of `value` as an action would see it: with defaults for what is missing.
+    pub fn issues_with_defaults(&self, value: &Value) -> Result<Vec<Issue>, &str> {
+        let mut value = value.clone();
+        self.apply_defaults(&mut value);
+        self.issues(&value)
+    }
+
     fn compiled(&self) -> Result<&Compiled, &str> {
         self.compiled.get_or_init(|| compile(&self.json)).as_ref().map_err(String::as_str)
     }
 }
 
 fn compile(json: &Value) -> Result<Compiled, String> {
-    let validator = jsonschema::options()
+    Ok(Compiled { validator: validator(json)?, defaults: Defaults::of(json) })
+}
+
+fn validator(json: &Value) -> Result<Validator, String> {
+    jsonschema::options()
         .with_draft(jsonschema::Draft::Draft202012)
         .should_validate_formats(true)
         // The linear-time engine: a pattern cannot be made to hang by its input.
         .with_pattern_options(PatternOptions::regex())
         .build(json)
-        .map_err(|error| error.to_string())?;
-    Ok(Compiled { validator, defaults: Defaults::of(json) })
+        .map_err(|error| error.to_string())
 }
 
 fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
@@ -158,21 +176,5 @@ fn bound_integers(object: &mut Map<String, Value>) {
     }
     if !object.contains_key("exclusiveMaximum") {
         object.entry("maximum").or_insert(range.1);
-    }
-}
-
-/// Refuses unknown properties of a plain struct; what is composed or open by its own word stays as it is.
-fn close_object(object: &mut Map<String, Value>) {
-    const COMPOSED: [&str; 7] = [
-        "additionalProperties",
-        "unevaluatedProperties",
-        "patternProperties",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "$ref",
-    ];
-    if object.contains_key("properties") && !COMPOSED.iter().any(|key| object.contains_key(*key)) {
-        object.insert("additionalProperties".to_owned(), Value::Bool(false));
     }
 }

@@ -37,6 +37,7 @@ fn counted(builder: ActionBuilder) -> (Runtime, Arc<AtomicUsize>) {
             match input["do"].as_str() {
                 Some("fail") => Err(ActionError::external_service("down").retryable()),
                 Some("fail first") if number == 1 => Err(ActionError::external_service("down").retryable()),
+                Some("fail for good") => Err(ActionError::application("CARD_STOLEN", "no")),
                 Some("panic") => panic!("told to"),
                 _ => Ok(json!({"number": number, "input": input})),
             }
@@ -115,28 +116,44 @@ async fn calls_in_flight_share_one_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_is_shared_in_flight_but_not_stored() {
+async fn a_retryable_failure_is_shared_in_flight_but_not_kept() {
     let (runtime, ran) = counted(write());
     let failing = || runtime.invoke(call("k", json!({"do": "fail"})));
     let (one, two) = tokio::join!(failing(), failing());
     for envelope in [&one, &two] {
         Called(envelope.clone()).expect_error("EXTERNAL_SERVICE_ERROR");
-        assert_eq!(envelope.meta.idempotent, None);
         assert_eq!(messages(envelope), ["writing"]);
     }
+    assert_eq!((one.meta.idempotent, two.meta.idempotent), (None, Some(Replayed::Replayed)));
     assert_eq!(ran.load(Ordering::SeqCst), 1);
     Called(failing().await).expect_error("EXTERNAL_SERVICE_ERROR");
     assert_eq!(ran.load(Ordering::SeqCst), 2);
 }
 
+/// It may have come after the effect, so the same call must not be made again under the same key.
 #[tokio::test(start_paused = true)]
-async fn after_a_failure_the_key_may_be_used_with_another_input() {
-    let (runtime, ran) = counted(write());
-    for told in ["fail", "panic"] {
-        assert!(!runtime.invoke(call("k", json!({"do": told}))).await.is_ok());
+async fn a_failure_that_is_not_retryable_stands_for_good_and_so_does_a_panic() {
+    for (told, code) in [("fail for good", "CARD_STOLEN"), ("panic", "INTERNAL_ERROR")] {
+        let (runtime, ran) = counted(write());
+        let failing = || runtime.invoke(call("k", json!({"do": told})));
+        let (first, shared) = tokio::join!(failing(), failing());
+        let later = failing().await;
+        for envelope in [&first, &shared, &later] {
+            Called(envelope.clone()).expect_error(code);
+            assert_eq!(messages(envelope), ["writing"]);
+        }
+        assert_eq!(later.meta.idempotent, Some(Replayed::Replayed));
+        assert_eq!(ran.load(Ordering::SeqCst), 1, "{told}");
+        Called(runtime.invoke(call("k", json!({}))).await).expect_error("CONFLICT");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_retryable_failure_the_key_may_be_used_with_another_input() {
+    let (runtime, ran) = counted(write());
+    assert!(!runtime.invoke(call("k", json!({"do": "fail"}))).await.is_ok());
     assert!(runtime.invoke(call("k", json!({}))).await.is_ok());
-    assert_eq!(ran.load(Ordering::SeqCst), 3);
+    assert_eq!(ran.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -284,17 +301,6 @@ async fn no_place_leaves_the_key_free() {
     let later = tokio::time::timeout(MS(60_000), runtime.invoke(call("k", json!({})))).await;
     assert!(later.expect("the key is not stuck").is_ok());
     assert_eq!(ran.load(Ordering::SeqCst), 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_panic_leaves_the_key_free_for_waiters_and_later_calls() {
-    let (runtime, _) = counted(write());
-    let panicking = || runtime.invoke(call("k", json!({"do": "panic"})));
-    let (one, two) = tokio::join!(panicking(), panicking());
-    Called(one).expect_error("INTERNAL_ERROR");
-    Called(two).expect_error("INTERNAL_ERROR");
-    let later = tokio::time::timeout(MS(60_000), runtime.invoke(call("k", json!({})))).await;
-    assert!(later.expect("the key is not stuck").is_ok());
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,6 +19,11 @@ impl Home {
         Ok(Home(PathBuf::from(home).join(".runyard")))
     }
 
+    /// Nowhere, for commands that touch nothing.
+    pub(crate) fn unknown() -> Self {
+        Home(PathBuf::new())
+    }
+
     /// The bearer token of this installation.
     pub(crate) fn token(&self) -> PathBuf {
         self.0.join("token")

@@ -16,23 +16,23 @@ use runyard_surfaces::cli::{ActionCommands, Cli, block_on, local_actor, show_fai
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    runyard::start_logging();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let exit = run(arguments.clone()).unwrap_or_else(|error| {
+    let serves = arguments.first().is_some_and(|command| command == "up");
+    runyard::start_logging(if serves { "info" } else { "warn" });
+    let exit = run(arguments.clone(), serves).unwrap_or_else(|error| {
         let error = ActionError::new(Code::ValidationError, format!("Cannot start: {error:#}."));
         show_failure(&arguments, error)
     });
     ExitCode::from(exit)
 }
 
-fn run(arguments: Vec<OsString>) -> anyhow::Result<u8> {
-    let home = home::Home::find()?;
-    let runtime = match wiring::runtime(&home) {
+fn run(arguments: Vec<OsString>, serves: bool) -> anyhow::Result<u8> {
+    let wired = home::Home::find().and_then(|home| Ok((wiring::runtime(&home)?, home)));
+    let (runtime, home) = match wired {
         // Whoever asks for help because the configuration is broken gets it all the same.
-        Err(_) if asks_for_help(&arguments) => Runtime::builder().build()?,
-        runtime => runtime?,
+        Err(_) if asks_for_help(&arguments) => (Runtime::builder().build()?, home::Home::unknown()),
+        wired => wired?,
     };
-    let serves = arguments.first().is_some_and(|command| command == "up");
     let cli = Cli {
         name: "runyard".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

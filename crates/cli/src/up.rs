@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Command};
 use runyard::{ActionError, Code, Runtime};
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun, cancelled_by_signal};
-use runyard_surfaces::http::{Launch, LaunchError, launch_flags};
+use runyard_surfaces::http::{Launch, LaunchError, announce, launch_flags};
 use serde_json::json;
 
 use crate::home::Home;
@@ -28,7 +28,7 @@ async fn up(home: Home, runtime: Runtime, matches: ArgMatches) -> Result<u8, Act
     let launch = Launch::from_flags(&matches, home.token());
     let ready = |url: &str| {
         hub.tell(url);
-        announce(url, &home);
+        announce(url, &home.token());
     };
     let served = launch.run("runyard", VERSION, runtime, cancelled_by_signal(), ready).await;
     served.map(|()| 0).map_err(LaunchError::into_action_error)
@@ -36,18 +36,6 @@ async fn up(home: Home, runtime: Runtime, matches: ArgMatches) -> Result<u8, Act
 
 fn refused(reason: String) -> ActionError {
     ActionError::new(Code::StorageIo, format!("Cannot start: {reason}."))
-}
-
-/// The first line is for programs, the rest for people.
-fn announce(url: &str, home: &Home) {
-    let mut stdout = std::io::stdout().lock();
-    let token = home.token();
-    let token = token.display();
-    let _ = writeln!(stdout, "listening on {url}");
-    let _ = writeln!(stdout, "log in with the token in {token}, for example:");
-    let _ = writeln!(stdout, "  curl -H \"Authorization: Bearer $(cat {token})\" {url}/api/v1/actions");
-    let _ = writeln!(stdout, "stop with Ctrl-C");
-    let _ = stdout.flush();
 }
 
 /// `hub.json` of the one hub of a home. The lock beside it goes with the process, however it ends, and its file stays:

@@ -1,5 +1,8 @@
 //! What the binary is made of: the only place that names concrete parts.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use anyhow::Context;
 use runyard::{Runtime, command_actions};
 use runyard_example_tasks as tasks;
@@ -10,7 +13,7 @@ use crate::home::Home;
 /// The built-in actions, the example's, and those that the installation's configuration declares.
 pub(crate) fn runtime(home: &Home) -> anyhow::Result<Runtime> {
     let file = home.configuration();
-    let declared = match std::fs::read_to_string(&file) {
+    let declared = match read_own(&file) {
         Ok(text) => command_actions(&text, home.path()).with_context(|| format!("in {}", file.display()))?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
@@ -22,4 +25,14 @@ pub(crate) fn runtime(home: &Home) -> anyhow::Result<Runtime> {
         .actions(declared)
         .exposure(tasks::exposure());
     builder.build().context("the actions are not well defined")
+}
+
+/// Reads a file that names commands to run, so nobody else may be able to write it.
+fn read_own(file: &Path) -> std::io::Result<String> {
+    let mode = std::fs::metadata(file)?.permissions().mode();
+    if mode & 0o022 != 0 {
+        let problem = "others can write it; take that away with chmod go-w";
+        return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, problem));
+    }
+    std::fs::read_to_string(file)
 }

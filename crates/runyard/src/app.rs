@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,7 +15,7 @@ use runyard_domain::Code;
 use runyard_surfaces::cli::{
     ActionCommands, Cli, ExtraCommand, block_on, cancelled_by_signal, local_actor, show_failure,
 };
-use runyard_surfaces::http::{Launch, LaunchError, launch_flags};
+use runyard_surfaces::http::{Launch, LaunchError, announce, launch_flags};
 
 /// An application in the making.
 pub struct App {
@@ -110,18 +109,19 @@ impl App {
 
     /// Runs the program: commands for all actions, `json`, `serve`, and the tools around them.
     pub fn main(self) -> ExitCode {
-        crate::start_logging();
         let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-        let exit = self.run(arguments.clone()).unwrap_or_else(|error| show_failure(&arguments, error));
+        let serves = arguments.first().is_some_and(|command| command == "serve");
+        crate::start_logging(if serves { "info" } else { "warn" });
+        let exit =
+            self.run(arguments.clone(), serves).unwrap_or_else(|error| show_failure(&arguments, error));
         ExitCode::from(exit)
     }
 
-    fn run(self, arguments: Vec<OsString>) -> Result<u8, ActionError> {
+    fn run(self, arguments: Vec<OsString>, serves: bool) -> Result<u8, ActionError> {
         let App { name, version, about, builder } = self;
         let cannot_start =
             |reason: String| ActionError::new(Code::ValidationError, format!("Cannot start: {reason}."));
         let runtime = builder.build().map_err(|error| cannot_start(error.to_string()))?;
-        let serves = arguments.first().is_some_and(|command| command == "serve");
         let extra = vec![serve_command(name.clone(), version.clone(), runtime.clone())];
         let actions = ActionCommands::TopLevel;
         let cli = Cli { name, version, about, actions, runtime, actor: local_actor(), extra };
@@ -133,22 +133,11 @@ fn serve_command(name: String, version: String, runtime: Runtime) -> ExtraComman
     let command =
         Command::new("serve").about("Serve the actions over HTTP").args(launch_flags("127.0.0.1:4711"));
     let run = move |matches: clap::ArgMatches| {
-        let launch = Launch::from_flags(&matches, token_file(&name));
         let served = async move {
+            let launch = Launch::from_flags(&matches, token_file(&name)?);
             let token_file = launch.token_file.clone();
-            let ready = |url: &str| {
-                let mut stdout = std::io::stdout();
-                let token = token_file.display();
-                let _ =
-                    writeln!(stdout, "listening on {url}\nlog in with the token in {token}, for example:");
-                let _ = writeln!(
-                    stdout,
-                    "  curl -H \"Authorization: Bearer $(cat {token})\" {url}/api/v1/actions"
-                );
-                let _ = stdout.flush();
-            };
-            let stop = cancelled_by_signal();
-            let done = launch.run(&name, &version, runtime, stop, ready).await;
+            let ready = |url: &str| announce(url, &token_file);
+            let done = launch.run(&name, &version, runtime, cancelled_by_signal(), ready).await;
             done.map(|()| 0_u8).map_err(LaunchError::into_action_error)
         };
         Box::pin(served) as runyard_surfaces::cli::ExtraRun
@@ -157,7 +146,9 @@ fn serve_command(name: String, version: String, runtime: Runtime) -> ExtraComman
 }
 
 /// `~/.NAME/token`.
-fn token_file(name: &str) -> PathBuf {
-    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
-    home.join(format!(".{name}")).join("token")
+fn token_file(name: &str) -> Result<PathBuf, ActionError> {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+    let home =
+        home.ok_or_else(|| ActionError::new(Code::ValidationError, "Cannot start: HOME is not set."))?;
+    Ok(PathBuf::from(home).join(format!(".{name}")).join("token"))
 }

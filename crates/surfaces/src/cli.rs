@@ -7,6 +7,7 @@ mod call;
 mod flags;
 mod output;
 mod table;
+mod terminal_text;
 mod tools;
 
 use std::ffi::OsString;
@@ -18,6 +19,8 @@ use std::sync::Arc;
 use clap::{Arg, ArgMatches, Command};
 use runyard_actions::{ActionError, Envelope, Issue, Runtime};
 use runyard_domain::{Actor, Code, Surface};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use tokio_util::sync::CancellationToken;
 
 use self::output::{Mode, show};
@@ -270,6 +273,11 @@ fn print(text: &str) -> u8 {
     0
 }
 
+/// Prints JSON that is no envelope.
+fn print_json(json: &serde_json::Value) -> u8 {
+    print(&(terminal_text::json_for_stdout(format!("{json:#}")) + "\n"))
+}
+
 /// Runs a command line to its end: a server on all cores, a single command on one, where it starts fastest.
 pub fn block_on(serves: bool, run: impl Future<Output = u8>) -> std::io::Result<u8> {
     let mut builder = match serves {
@@ -283,20 +291,21 @@ pub fn block_on(serves: bool, run: impl Future<Output = u8>) -> std::io::Result<
     Ok(exit)
 }
 
-/// Cancelled by the first Ctrl-C or SIGTERM.
+/// Cancelled by the first Ctrl-C or SIGTERM; the second one ends the process at once.
+///
+/// A thread of its own listens, so that it works also while a handler blocks the executor's only thread.
 pub fn cancelled_by_signal() -> CancellationToken {
-    use tokio::signal::unix::{SignalKind, signal};
     let token = CancellationToken::new();
     let cancel = token.clone();
-    // Registered before this returns, not when the task first runs: whoever sees what comes next may press Ctrl-C.
-    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-    if let (Ok(mut interrupt), Ok(mut terminate)) = signals {
-        tokio::spawn(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
+    // Registered before this returns: whoever sees what comes next may press Ctrl-C.
+    if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) {
+        std::thread::spawn(move || {
+            for _ in signals.forever() {
+                if cancel.is_cancelled() {
+                    std::process::exit(i32::from(Code::Cancelled.row().exit));
+                }
+                cancel.cancel();
             }
-            cancel.cancel();
         });
     }
     token

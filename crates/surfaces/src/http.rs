@@ -17,7 +17,7 @@ use axum::Router;
 use runyard_actions::{DefinitionError, HttpRoute, Runtime};
 
 pub use self::guard::{BearerTokens, Guard, TokenDigest};
-pub use self::launch::{Launch, LaunchError, launch_flags, read_or_make_token};
+pub use self::launch::{Launch, LaunchError, announce, launch_flags, read_or_make_token};
 pub use self::openapi::openapi;
 pub use self::request::BODY_BYTES_MAX;
 pub use self::respond::refusal;

@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
+use crate::json_text::json_reason;
+
 /// A payload may be so large; the input in it is limited further by the runtime.
 pub const PAYLOAD_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// So much of a value over several lines is read again to find a mistake early.
@@ -23,8 +25,20 @@ pub async fn run(
     runtime: &Runtime,
     actor: Arc<Actor>,
     input: impl AsyncBufRead + Unpin,
+    output: impl AsyncWrite + Unpin,
+    cancel: CancellationToken,
+) -> std::io::Result<u8> {
+    run_spelled(runtime, actor, input, output, cancel, |json| json).await
+}
+
+/// As [`run`], with each answer's JSON spelled as the output needs it.
+pub(crate) async fn run_spelled(
+    runtime: &Runtime,
+    actor: Arc<Actor>,
+    input: impl AsyncBufRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
     cancel: CancellationToken,
+    spell: fn(String) -> String,
 ) -> std::io::Result<u8> {
     let mut payloads = Payloads::new(input);
     let mut exit = 0;
@@ -33,9 +47,9 @@ pub async fn run(
             Ok(payload) => invoke(runtime, Arc::clone(&actor), payload, cancel.clone()).await,
             Err(reason) => refuse(None, reason),
         };
-        let mut line = serde_json::to_vec(&envelope)?;
-        line.push(b'\n');
-        output.write_all(&line).await?;
+        let mut line = spell(serde_json::to_string(&envelope)?);
+        line.push('\n');
+        output.write_all(line.as_bytes()).await?;
         output.flush().await?;
         if exit == 0 {
             exit = envelope.exit_code();
@@ -165,7 +179,7 @@ impl<R: AsyncBufRead + Unpin> Payloads<R> {
             Some(Err(error)) => {
                 self.skipping = self.unfinished.take().is_some();
                 self.drop_line();
-                Some(Err(format!("JSON runner payload is not valid JSON: {}.", reason(&error))))
+                Some(Err(format!("JSON runner payload is not valid JSON: {}.", json_reason(&error))))
             }
             None => None,
         }
@@ -205,12 +219,6 @@ impl Unfinished {
         self.scanned = text.len();
         self.depth == 0 || self.read_in_vain <= READ_IN_VAIN_MAX + 2 * text.len()
     }
-}
-
-/// What serde_json says, without the line number, which counts from wherever this value began.
-fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.split(" at line ").next().unwrap_or(&text).to_owned()
 }
 
 enum Line {

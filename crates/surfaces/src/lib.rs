@@ -8,6 +8,7 @@ pub mod cli;
 pub mod http;
 mod input_fields;
 pub mod json_runner;
+mod json_text;
 pub mod lint;
 pub mod manifest;
 pub mod manifest_diff;

@@ -54,7 +54,7 @@ fn lint_action(action: &Action) -> Vec<Finding> {
         }
     }
     for (index, example) in spec.examples.iter().enumerate() {
-        if spec.input.issues(example).is_ok_and(|issues| !issues.is_empty()) {
+        if spec.input.issues_with_defaults(example).is_ok_and(|issues| !issues.is_empty()) {
             add(
                 "INVALID_EXAMPLE",
                 Severity::Error,
@@ -100,7 +100,9 @@ fn lint_action(action: &Action) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use runyard_actions::Action;
+    use runyard_actions::{Action, ActionError};
+    use schemars::JsonSchema;
+    use serde::Deserialize;
     use serde_json::json;
 
     use super::*;
@@ -126,5 +128,38 @@ mod tests {
                 "NO_OUTPUT_SCHEMA"
             ]
         );
+    }
+
+    #[test]
+    fn an_example_may_leave_out_what_has_a_default() {
+        let list = Action::define("list", "Lists what there is.")
+            .input_schema(json!({
+                "type": "object",
+                "properties": {"size": {"type": "integer", "default": 10}},
+                "required": ["size"],
+            }))
+            .output_schema(json!({}))
+            .example(json!({}))
+            .handler(|_, _| async { Ok(json!(null)) });
+        let runtime = Runtime::builder().action(list).build().unwrap();
+        assert_eq!(lint(&runtime), []);
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Page {
+        #[serde(default)]
+        #[schemars(range(min = 1))]
+        size: u32,
+    }
+
+    #[test]
+    fn an_invalid_default_of_a_type_is_an_error() {
+        let list = Action::define("list", "Lists what there is.")
+            .typed(|page: Page, _| async move { Ok::<_, ActionError>(page.size) });
+        let runtime = Runtime::builder().action(list).build().unwrap();
+        let findings = lint(&runtime);
+        let [finding] = findings.as_slice() else { panic!("one finding, not {findings:?}") };
+        assert_eq!((finding.rule, finding.severity), ("INVALID_SCHEMA", Severity::Error));
+        assert!(finding.message.contains("default of \"size\""), "{}", finding.message);
     }
 }

@@ -94,7 +94,9 @@ pub struct TaskId {
     example = r#"{"title": "Buy milk", "tags": ["home"]}"#
 )]
 pub async fn task_create(input: CreateTask, ctx: &Context) -> Result<Task, ActionError> {
-    let task = match ctx.service::<Tasks>()?.create(input) {
+    let tasks = ctx.service::<Tasks>()?;
+    // Files and locks block, so they are used where that holds up nobody else.
+    let task = match ctx.blocking(move || tasks.create(input)).await? {
         Err(StoreError::Full) => {
             return Err(ActionError::application("TASKS_FULL", "The task list is full."));
         }
@@ -107,7 +109,8 @@ pub async fn task_create(input: CreateTask, ctx: &Context) -> Result<Task, Actio
 /// List tasks, oldest first.
 #[action(idempotency = "idempotent", permissions = ["tasks.read"], http = "GET /api/v1/tasks")]
 pub async fn task_list(input: ListTasks, ctx: &Context) -> Result<TaskList, ActionError> {
-    let mut tasks = ctx.service::<Tasks>()?.all()?;
+    let store = ctx.service::<Tasks>()?;
+    let mut tasks = ctx.blocking(move || store.all()).await??;
     tasks.retain(|task| input.done.is_none_or(|done| task.done == done));
     tasks.retain(|task| input.tag.as_ref().is_none_or(|tag| task.tags.contains(tag)));
     let total = tasks.len() as u64;
@@ -123,7 +126,8 @@ pub async fn task_list(input: ListTasks, ctx: &Context) -> Result<TaskList, Acti
     http = "POST /api/v1/tasks/{id}/complete"
 )]
 pub async fn task_complete(input: TaskId, ctx: &Context) -> Result<Task, ActionError> {
-    ctx.service::<Tasks>()?.complete(&input.id)?.ok_or_else(|| not_found(&input.id))
+    let (tasks, id) = (ctx.service::<Tasks>()?, input.id.clone());
+    ctx.blocking(move || tasks.complete(&id)).await??.ok_or_else(|| not_found(&input.id))
 }
 
 /// Delete a task for good.
@@ -134,7 +138,8 @@ pub async fn task_complete(input: TaskId, ctx: &Context) -> Result<Task, ActionE
     http = "DELETE /api/v1/tasks/{id}"
 )]
 pub async fn task_delete(input: TaskId, ctx: &Context) -> Result<Task, ActionError> {
-    ctx.service::<Tasks>()?.delete(&input.id)?.ok_or_else(|| not_found(&input.id))
+    let (tasks, id) = (ctx.service::<Tasks>()?, input.id.clone());
+    ctx.blocking(move || tasks.delete(&id)).await??.ok_or_else(|| not_found(&input.id))
 }
 
 fn not_found(id: &str) -> ActionError {

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -109,7 +110,7 @@ impl Tasks {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(path) = &self.file else { return change(&mut memory) };
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(StoreError::Io)?;
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::Io)?;
         }
         let lock = File::create(path.with_extension("lock")).map_err(StoreError::Io)?;
         lock.lock().map_err(StoreError::Io)?;

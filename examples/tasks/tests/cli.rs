@@ -460,6 +460,30 @@ fn what_a_terminal_would_obey_is_shown_and_not_sent() {
 }
 
 #[test]
+fn nothing_in_a_text_passes_for_a_further_line() {
+    let program = Program::new();
+    let forged = "x\nerror[FORGED]: y\n\tz";
+    let check = |arguments: &[&str], lines: usize| {
+        let ran = program.run([arguments, &["--output", "text"]].concat());
+        let shown = ran.stdout + &ran.stderr;
+        assert_eq!(shown.lines().count(), lines, "{arguments:?}: {shown}");
+        assert!(!shown.contains("\nerror[FORGED]") && !shown.contains('\t'), "{arguments:?}: {shown}");
+    };
+    check(&["task-create", "--title", forged, "--tags", forged], 6);
+    check(&["task-list"], 3);
+    check(&["task-complete", "--id", "t1"], 5);
+    check(&["task-complete", "--id", forged], 2);
+    check(&["task-create", "--json", &json!({"title": "x", forged: 1}).to_string()], 3);
+    check(&[forged], 2);
+    check(&["diff", forged, forged], 3);
+    let manifest = |actions: Value| json!({"name": "x", "version": "1", "actions": actions}).to_string();
+    let old = program.file("old.json", manifest(json!([])));
+    let action = json!({"name": forged, "inputSchema": {}});
+    let new = program.file("new.json", manifest(json!([action])));
+    check(&["diff", &old, &new], 2);
+}
+
+#[test]
 fn an_argument_that_is_not_unicode_is_refused_in_an_envelope() {
     let program = Program::new();
     let odd = std::ffi::OsString::from_vec(b"--title=\xff".to_vec());
@@ -488,6 +512,16 @@ fn a_reader_that_goes_away_is_no_failure() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(0), String::new()));
+}
+
+#[test]
+fn events_that_nobody_reads_end_the_call_as_cancelled_without_a_word() {
+    let program = Program::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = program.command(["task-create", "--title", "x", "--output", "ndjson"]);
+    let output = command.stdout(writer).output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(130), String::new()));
 }
 
 #[test]

@@ -12,13 +12,22 @@ use serde_json::Value;
 
 use support::{Program, assert_envelope, exit_of};
 
-fn cases() -> ProptestConfig {
-    let soak = std::env::var("RUNYARD_PROOF").is_ok_and(|proof| proof == "soak");
-    ProptestConfig {
-        cases: if soak { 2000 } else { 64 },
-        failure_persistence: None,
-        ..ProptestConfig::default()
+fn config() -> ProptestConfig {
+    let proof = std::env::var("RUNYARD_PROOF").unwrap_or_default();
+    ProptestConfig { cases: cases(&proof), failure_persistence: None, ..ProptestConfig::default() }
+}
+
+fn cases(proof: &str) -> u32 {
+    match proof {
+        "quick" => 16,
+        "soak" => 2000,
+        _ => 64,
     }
+}
+
+#[test]
+fn a_proof_is_as_long_as_it_is_asked_to_be() {
+    assert_eq!(["quick", "sample", "", "soak"].map(cases), [16, 64, 64, 2000]);
 }
 
 /// Texts that mean something to a command line, or nearly.
@@ -56,7 +65,7 @@ fn envelope_of(stdout: &str) -> Option<Value> {
 }
 
 proptest! {
-    #![proptest_config(cases())]
+    #![proptest_config(config())]
 
     #[test]
     fn a19_any_command_line_gives_an_envelope_and_an_exit_code_of_the_table(

@@ -106,3 +106,21 @@ fn a_question_shows_what_is_asked_and_nothing_that_a_terminal_obeys() {
     let (_, screen) = terminal.end();
     assert!(!screen.contains("\u{1b}[2J") && !screen.contains('\u{202e}'), "{screen:?}");
 }
+
+#[test]
+fn json_on_a_terminal_is_the_same_json_without_what_it_obeys() {
+    let program = Program::new();
+    let nasty = "\u{7f}\u{9b}2J\u{202e}x";
+    program.run(["task-create", "--title", nasty]).data();
+    for command in [
+        "tasks task-list --output json",
+        "tasks task-list --output ndjson",
+        "echo '{\"action\":\"task_list\"}' | tasks json",
+    ] {
+        let (_, screen) = program.on_terminal(&[], command).end();
+        assert!(screen.contains("\\u007f\\u009b2J\\u202ex"), "{command}: {screen:?}");
+        assert!(!screen.contains(['\u{7f}', '\u{9b}', '\u{202e}']), "{command}: {screen:?}");
+        let (_, piped) = program.on_terminal(&[], &format!("{command} | cat")).end();
+        assert!(piped.contains(nasty), "{command}: a pipe gets the bytes as they are: {piped:?}");
+    }
+}

@@ -270,11 +270,11 @@ fn check_route(spec: &ActionSpec, route: &HttpRoute) -> Result<(), DefinitionErr
     if route.method == "GET" && spec.side_effects != SideEffects::Read {
         return Err(DefinitionError::UnsafeGet { action: action() });
     }
-    let has_field = |field: &str| spec.input.json().pointer(&format!("/properties/{field}")).is_some();
-    if let Some(field) = RESERVED_FIELDS.into_iter().find(|field| has_field(field)) {
+    let fields = spec.input.property_names();
+    if let Some(field) = RESERVED_FIELDS.into_iter().find(|field| fields.contains(field)) {
         return Err(DefinitionError::ReservedField { action: action(), field: field.to_owned() });
     }
-    match route.path_fields().find(|field| !has_field(field)) {
+    match route.path_fields().find(|field| !fields.contains(field)) {
         None => Ok(()),
         Some(field) => Err(DefinitionError::UnknownPathField { action: action(), field: field.to_owned() }),
     }

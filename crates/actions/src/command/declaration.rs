@@ -17,7 +17,7 @@ use crate::{Action, ActionBuilder, Deprecation, Idempotency, RetryPolicy, SideEf
 const SCHEMA_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Every key of a declared action.
-pub(super) const KEYS: [&str; 22] = [
+pub(super) const KEYS: [&str; 23] = [
     "title",
     "description",
     "version",
@@ -30,6 +30,7 @@ pub(super) const KEYS: [&str; 22] = [
     "idempotency",
     "visibility",
     "people_only",
+    "owns_idempotency_key",
     "permissions",
     "surfaces",
     "timeout_ms",
@@ -62,6 +63,8 @@ pub(super) struct Declaration {
     visibility: Option<Visibility>,
     #[serde(default)]
     people_only: bool,
+    #[serde(default)]
+    owns_idempotency_key: bool,
     #[serde(default)]
     permissions: Vec<String>,
     surfaces: Option<Vec<Surface>>,
@@ -185,7 +188,8 @@ impl Declaration {
         builder = given(builder, output, ActionBuilder::output_schema);
         builder = given(builder, self.title, ActionBuilder::title);
         builder = given(builder, self.version, ActionBuilder::version);
-        builder = given(builder, self.side_effects, ActionBuilder::side_effects);
+        // What an executable does cannot be seen from its declaration, so it counts as a change unless it says otherwise.
+        builder = builder.side_effects(self.side_effects.unwrap_or(SideEffects::Write));
         builder = given(builder, self.idempotency, ActionBuilder::idempotency);
         builder = given(builder, self.visibility, ActionBuilder::visibility);
         builder = given(builder, self.surfaces, ActionBuilder::surfaces);
@@ -196,6 +200,8 @@ impl Declaration {
         builder = given(builder, self.deprecated.map(Deprecation::from), ActionBuilder::deprecated);
         builder = given(builder, self.http, |builder, route| builder.http(&route));
         builder = given(builder, self.people_only.then_some(()), |builder, ()| builder.people_only());
+        let owns = self.owns_idempotency_key.then_some(());
+        builder = given(builder, owns, |builder, ()| builder.owns_idempotency_key());
         Ok(self.examples.into_iter().fold(builder, ActionBuilder::example))
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use super::{Begin, Claim, IdempotencyScope, IdempotencyStore, Waiting};
+use super::{Begin, Claim, IdempotencyScope, IdempotencyStore, Waiting, is_kept};
 use crate::safe_json::{OUTPUT_BYTES_MAX, check_limits, to_safe_value};
 use crate::{ActionError, Envelope};
 
@@ -92,7 +92,7 @@ struct MemoryClaim {
 impl Claim for MemoryClaim {
     async fn settle(mut self: Box<Self>, envelope: &Envelope) -> Result<(), ActionError> {
         let shared = Arc::new(envelope.clone());
-        if envelope.is_ok()
+        if is_kept(envelope)
             && let Some(scope) = self.scope.take()
         {
             let size = to_safe_value(envelope).and_then(|value| check_limits(&value, usize::MAX));

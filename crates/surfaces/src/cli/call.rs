@@ -3,14 +3,18 @@
 use std::io::{IsTerminal, Read, Write};
 use std::sync::Arc;
 
-use runyard_actions::{Action, ActionError, Envelope, Invocation, InvocationOptions, Issue};
+use runyard_actions::{
+    Action, ActionError, Envelope, Invocation, InvocationEvent, InvocationOptions, InvocationStream, Issue,
+};
 use runyard_domain::{Code, Surface};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::flags::{Asked, action_command, asked, kebab};
 use super::output::{Follower, Mode, show};
-use super::{Cli, cancelled_by_signal, closest, print, refuse, stopped};
+use super::terminal_text::one_line;
+use super::{Cli, cancelled_by_signal, closest, print_json, refuse, stopped};
+use crate::json_text::json_reason;
 
 /// Standard input or a file may hold so much.
 const JSON_BYTES_MAX: u64 = 2 * 1024 * 1024;
@@ -29,7 +33,7 @@ pub(super) async fn run(cli: &Cli, asked_name: &str, arguments: &[String], mode:
     };
     let asked = asked(&action, &matches);
     if asked.schema {
-        return print(&format!("{:#}\n", action.spec().input.json()));
+        return print_json(action.spec().input.json());
     }
     let (input, options) = match read(asked) {
         Ok(call) => call,
@@ -83,8 +87,7 @@ fn read_json(source: &str) -> Result<Value, Issue> {
     };
     serde_json::from_str(&text).map_err(|error| {
         let (line, column) = (error.line(), error.column());
-        let reason = error.to_string();
-        let reason = reason.split(" at line ").next().unwrap_or_default();
+        let reason = json_reason(&error);
         Issue::at("json", format!("Not valid JSON at line {line}, column {column}: {reason}."))
     })
 }
@@ -132,15 +135,22 @@ async fn follow(cli: &Cli, invocation: Invocation, mode: Mode) -> Envelope {
     if mode == Mode::Json {
         return cli.runtime.invoke(invocation).await;
     }
-    let mut follower = Follower::new(mode);
-    let mut stream = cli.runtime.stream(invocation);
+    follow_with(Follower::new(mode, std::io::stdout()), cli.runtime.stream(invocation)).await
+}
+
+/// Shows a stream's events and gives its envelope. When nobody reads them, the invocation ends: its stream is dropped.
+async fn follow_with(mut follower: Follower<impl Write>, mut stream: InvocationStream) -> Envelope {
     loop {
         match stream.next().await {
-            Some(runyard_actions::InvocationEvent::Result(envelope)) => {
+            Some(InvocationEvent::Result(envelope)) => {
                 follower.end();
                 return *envelope;
             }
-            Some(event) => follower.tell(&event),
+            Some(event) => {
+                if follower.tell(&event).is_err() {
+                    return Envelope::refusal(Surface::Cli, None, ActionError::cancelled());
+                }
+            }
             None => {
                 return Envelope::refusal(
                     Surface::Cli,
@@ -154,9 +164,8 @@ async fn follow(cli: &Cli, invocation: Invocation, mode: Mode) -> Envelope {
 
 /// Asks the person at the terminal, naming what will happen. `None` when interrupted.
 async fn ask(action: &Action, input: &Value, cancel: &CancellationToken) -> Option<bool> {
-    let shown = super::output::printable(&input.to_string());
     let about = action.spec().description.lines().next().unwrap_or_default();
-    let question = format!("{about} Call {} with {shown}? [y/N] ", action.name());
+    let question = one_line(&format!("{about} Call {} with {input}? [y/N] ", action.name()));
     let _ = std::io::stderr().write_all(question.as_bytes());
     let answer = tokio::task::spawn_blocking(|| {
         let mut answer = String::new();
@@ -172,5 +181,56 @@ async fn ask(action: &Action, input: &Value, cancel: &CancellationToken) -> Opti
             let answer = answer.ok()?.ok()?;
             Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "test code")]
+
+    use runyard_actions::{Context, Fields, Runtime};
+    use runyard_domain::Actor;
+    use serde_json::json;
+    use tokio_util::sync::DropGuard;
+
+    use super::*;
+
+    struct Gone;
+
+    impl Write for Gone {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Says a word and never ends; what is given is cancelled when it is dropped.
+    fn endless(dropped: &CancellationToken) -> InvocationStream {
+        let dropped = dropped.clone();
+        let action = Action::define("endless", "Never ends.").input_schema(json!({"type": "object"}));
+        let action = action.handler(move |_, context: Context| {
+            let guard: DropGuard = dropped.clone().drop_guard();
+            async move {
+                context.logger().info("begun", Fields::new());
+                std::future::pending::<()>().await;
+                drop(guard);
+                Ok(Value::Null)
+            }
+        });
+        let runtime = Runtime::builder().action(action).build().unwrap();
+        let actor = Arc::new(Actor::owner("tester"));
+        runtime.stream(Invocation::new("endless", json!({}), Surface::Cli, actor))
+    }
+
+    #[tokio::test]
+    async fn an_action_whose_events_nobody_reads_does_not_run_on() {
+        let dropped = CancellationToken::new();
+        let envelope = follow_with(Follower::new(Mode::Ndjson, Gone), endless(&dropped)).await;
+        assert_eq!(envelope.error().map(|failure| failure.code.as_str()), Some("CANCELLED"));
+        assert_eq!(envelope.exit_code(), 130);
+        assert!(dropped.is_cancelled());
     }
 }

@@ -9,6 +9,7 @@ use runyard_actions::{Envelope, InvocationEvent, LogEntry, LogLevel};
 use serde_json::Value;
 
 use super::table;
+use super::terminal_text::{json_for_stdout, one_line, printable};
 
 /// How a result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,17 +47,19 @@ pub(super) fn show(mode: Mode, envelope: &Envelope) -> u8 {
     let mut stdout = std::io::stdout().lock();
     // A reader that went away is no failure of ours.
     let _ = match mode {
-        Mode::Json => serde_json::to_writer_pretty(&mut stdout, envelope)
-            .map_err(Into::into)
-            .and_then(|()| writeln!(stdout)),
+        Mode::Json => write_json(&mut stdout, serde_json::to_string_pretty(envelope)),
         Mode::Ndjson => {
             let result = InvocationEvent::Result(Box::new(envelope.clone()));
-            serde_json::to_writer(&mut stdout, &result).map_err(Into::into).and_then(|()| writeln!(stdout))
+            write_json(&mut stdout, serde_json::to_string(&result))
         }
         Mode::Text => show_text(&mut stdout, envelope),
     };
     let _ = stdout.flush();
     envelope.exit_code()
+}
+
+fn write_json(stdout: &mut impl Write, json: serde_json::Result<String>) -> std::io::Result<()> {
+    stdout.write_all((json_for_stdout(json?) + "\n").as_bytes())
 }
 
 fn show_text(stdout: &mut impl Write, envelope: &Envelope) -> std::io::Result<()> {
@@ -71,7 +74,7 @@ fn show_text(stdout: &mut impl Write, envelope: &Envelope) -> std::io::Result<()
             for artifact in &envelope.artifacts {
                 let name = artifact.name.as_deref().unwrap_or(&artifact.id);
                 let place = artifact.uri.as_deref().map(|uri| format!(" at {uri}")).unwrap_or_default();
-                writeln!(stdout, "{}", printable(&format!("artifact: {name}{place}")))?;
+                writeln!(stdout, "{}", one_line(&format!("artifact: {name}{place}")))?;
             }
             Ok(())
         }
@@ -79,9 +82,10 @@ fn show_text(stdout: &mut impl Write, envelope: &Envelope) -> std::io::Result<()
             let mut stderr = std::io::stderr().lock();
             let (red, dim, plain) =
                 if styled(&stderr) { ("\x1b[1;31m", "\x1b[2m", "\x1b[0m") } else { ("", "", "") };
-            writeln!(stderr, "{red}error[{}]{plain}: {}", failure.code, printable(&failure.message))?;
+            let (code, message) = (one_line(failure.code.as_str()), one_line(&failure.message));
+            writeln!(stderr, "{red}error[{code}]{plain}: {message}")?;
             for issue in &failure.issues {
-                writeln!(stderr, "  {}", printable(&issue.to_string()))?;
+                writeln!(stderr, "  {}", one_line(&issue.to_string()))?;
             }
             writeln!(stderr, "  {dim}{}{plain}", failure.code.row().recovery)
         }
@@ -94,25 +98,24 @@ pub(super) fn styled(stream: &impl IsTerminal) -> bool {
 }
 
 /// Shows an invocation while it runs.
-pub(super) struct Follower {
+pub(super) struct Follower<W> {
     mode: Mode,
+    stdout: W,
     bar: Option<ProgressBar>,
 }
 
-impl Follower {
-    pub(super) fn new(mode: Mode) -> Self {
-        Follower { mode, bar: None }
+impl<W: Write> Follower<W> {
+    pub(super) fn new(mode: Mode, stdout: W) -> Self {
+        Follower { mode, stdout, bar: None }
     }
 
-    pub(super) fn tell(&mut self, event: &InvocationEvent) {
+    /// Shows an event. An error means that whoever reads the events is gone.
+    pub(super) fn tell(&mut self, event: &InvocationEvent) -> std::io::Result<()> {
         match self.mode {
             Mode::Json => {}
             Mode::Ndjson => {
-                let mut stdout = std::io::stdout().lock();
-                let _ = serde_json::to_writer(&mut stdout, event)
-                    .map_err(std::io::Error::from)
-                    .and_then(|()| writeln!(stdout));
-                let _ = stdout.flush();
+                write_json(&mut self.stdout, serde_json::to_string(event))?;
+                self.stdout.flush()?;
             }
             Mode::Text => match event {
                 InvocationEvent::Log(log) => self.line(&line_of(log)),
@@ -120,6 +123,7 @@ impl Follower {
                 InvocationEvent::Artifact(_) | InvocationEvent::Result(_) => {}
             },
         }
+        Ok(())
     }
 
     fn line(&self, line: &str) {
@@ -131,7 +135,7 @@ impl Follower {
 
     /// A bar on a terminal, drawn from the first report on; a line elsewhere.
     fn progress(&mut self, log: &LogEntry) {
-        let message = printable(&log.message);
+        let message = one_line(&log.message);
         let percent = log.fields.get("percent").and_then(Value::as_f64);
         if !std::io::stderr().is_terminal() {
             return write_line(
@@ -178,21 +182,7 @@ fn line_of(log: &LogEntry) -> String {
             format!(" {key}={}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
         })
         .collect();
-    printable(&format!("{level}: {}{}", log.message, fields.concat()))
-}
-
-/// The text without what a terminal would obey: control characters and direction marks are shown, not sent.
-pub(super) fn printable(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    for character in text.chars() {
-        let direction = matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if (character.is_control() && character != '\n' && character != '\t') || direction {
-            clean.extend(character.escape_default());
-        } else {
-            clean.push(character);
-        }
-    }
-    clean
+    one_line(&format!("{level}: {}{}", log.message, fields.concat()))
 }
 
 /// The text without ANSI styles.
@@ -207,4 +197,35 @@ pub(super) fn without_styles(text: &str) -> String {
     }
     plain.push_str(rest);
     plain
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "test code")]
+
+    use runyard_domain::Surface;
+    use serde_json::json;
+
+    use super::*;
+
+    const FORGED: &str = "x\nerror[FORGED]: y\t\u{9b}";
+    const SHOWN: &str = "x\\nerror[FORGED]: y\\t\\u{9b}";
+
+    #[test]
+    fn a_log_entry_is_one_line() {
+        let log = json!({"level": "info", "message": FORGED, "time": "2026-01-01T00:00:00Z", "fields": {FORGED: FORGED}});
+        let log: LogEntry = serde_json::from_value(log).unwrap();
+        assert_eq!(line_of(&log), format!("info: {SHOWN} {SHOWN}={SHOWN}"));
+    }
+
+    #[test]
+    fn an_artifact_is_one_line_and_a_text_keeps_its_lines() {
+        let mut envelope = Envelope::of_data(Surface::Cli, json!("one\ntwo\u{9b}"));
+        let artifact = json!({"id": "a", "type": "file", "name": FORGED, "uri": FORGED, "metadata": {}});
+        envelope.artifacts.push(serde_json::from_value(artifact).unwrap());
+        let mut shown = Vec::new();
+        show_text(&mut shown, &envelope).unwrap();
+        let expected = format!("one\ntwo\\u{{9b}}\nartifact: {SHOWN} at {SHOWN}\n");
+        assert_eq!(String::from_utf8(shown).unwrap(), expected);
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::output::printable;
+use super::terminal_text::{json_printable, one_line};
 
 /// A cell is cut at this width.
 const CELL_WIDTH_MAX: usize = 60;
@@ -20,7 +20,7 @@ pub(super) fn render(data: &Value) -> String {
 }
 
 fn json(data: &Value) -> String {
-    printable(&format!("{data:#}")) + "\n"
+    json_printable(&format!("{data:#}")) + "\n"
 }
 
 fn only_list(object: &Map<String, Value>) -> Option<&[Value]> {
@@ -43,7 +43,8 @@ fn table(rows: &[&Map<String, Value>]) -> String {
             columns.push(key);
         }
     }
-    let mut grid: Vec<Vec<String>> = vec![columns.iter().map(|column| column.to_uppercase()).collect()];
+    let mut grid: Vec<Vec<String>> =
+        vec![columns.iter().map(|column| one_line(&column.to_uppercase())).collect()];
     grid.extend(rows.iter().map(|row| columns.iter().map(|column| cell(row.get(*column))).collect()));
     let widths: Vec<usize> = (0..columns.len())
         .map(|column| grid.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
@@ -62,18 +63,17 @@ fn table(rows: &[&Map<String, Value>]) -> String {
 }
 
 fn lines<'a>(entries: impl Iterator<Item = (&'a String, &'a Value)>) -> String {
-    let entries: Vec<_> = entries.collect();
+    let entries: Vec<_> = entries.map(|(key, value)| (one_line(key), value)).collect();
     let width = entries.iter().map(|(key, _)| key.chars().count()).max().unwrap_or(0);
     entries
         .iter()
         .map(|(key, value)| {
             let padding = " ".repeat(width - key.chars().count());
             let shown = match value {
-                Value::String(text) => printable(text),
-                Value::Array(_) | Value::Object(_) => printable(&value.to_string()),
-                other => other.to_string(),
+                Value::String(text) => one_line(text),
+                other => one_line(&other.to_string()),
             };
-            format!("{}{padding}  {shown}\n", printable(key))
+            format!("{key}{padding}  {shown}\n")
         })
         .collect()
 }
@@ -84,7 +84,7 @@ fn cell(value: Option<&Value>) -> String {
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
     };
-    let text = printable(&text).replace(['\n', '\t'], " ");
+    let text = one_line(&text);
     if text.chars().count() <= CELL_WIDTH_MAX {
         return text;
     }
@@ -101,6 +101,17 @@ mod tests {
     fn a_list_of_objects_is_a_table_without_control_characters() {
         let data = json!({"tasks": [{"id": "t1", "title": "é\u{1b}[31m"}, {"id": "t2", "done": true}]});
         assert_eq!(render(&data), "ID  TITLE        DONE\nt1  é\\u{1b}[31m\nt2               true\n");
+    }
+
+    #[test]
+    fn neither_keys_nor_values_make_further_lines() {
+        let (key, value) = ("k\u{1b}[2J\n", "v\u{9b}\n\tx");
+        assert_eq!(render(&json!([{key: value}])), "K\\u{1b}[2J\\n\nv\\u{9b}\\n\\tx\n");
+        assert_eq!(
+            render(&json!({key: value, "list": [value]})),
+            "k\\u{1b}[2J\\n  v\\u{9b}\\n\\tx\nlist          [\"v\\u{9b}\\n\\tx\"]\n"
+        );
+        assert_eq!(render(&json!([{key: value}, 1])).lines().count(), 6);
     }
 
     #[test]

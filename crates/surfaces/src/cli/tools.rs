@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use tokio::io::BufReader;
 
 use super::flags::action_command;
-use super::output::{Mode, printable, show};
-use super::{ActionCommands, Cli, cancelled_by_signal, output_flag, print, table};
+use super::output::{Mode, show};
+use super::terminal_text::{json_for_stdout, one_line};
+use super::{ActionCommands, Cli, cancelled_by_signal, output_flag, print, print_json, table};
 use crate::lint::Severity;
-use crate::manifest_diff::{Verdict, diff_manifests};
+use crate::manifest_diff::{Change, ManifestDiff, Verdict, diff_manifests};
 use crate::{action_docs, json_runner, lint, manifest};
 
 pub(super) fn commands() -> Vec<Command> {
@@ -42,7 +43,7 @@ pub(super) async fn run(cli: &Cli, name: &str, matches: &ArgMatches, mode: Mode)
     match name {
         "actions" => actions(cli, mode),
         "json" => json_lines(cli).await,
-        "manifest" => print(&format!("{:#}\n", manifest::manifest(&cli.name, &cli.version, &cli.runtime))),
+        "manifest" => print_json(&manifest::manifest(&cli.name, &cli.version, &cli.runtime)),
         "diff" => diff(text("old"), text("new"), mode),
         "lint" => linted(cli, mode),
         "docs" => print(&action_docs::action_docs(&cli.name, &cli.runtime)),
@@ -54,7 +55,7 @@ fn actions(cli: &Cli, mode: Mode) -> u8 {
     let listed = cli.runtime.listed(Surface::Cli, &cli.actor);
     if mode != Mode::Text {
         let manifests: Vec<Value> = listed.map(runyard_actions::Action::manifest).collect();
-        return print(&format!("{:#}\n", json!({ "actions": manifests })));
+        return print_json(&json!({ "actions": manifests }));
     }
     let rows: Vec<Value> = listed
         .map(|action| {
@@ -69,7 +70,9 @@ fn actions(cli: &Cli, mode: Mode) -> u8 {
 async fn json_lines(cli: &Cli) -> u8 {
     let cancel = cancelled_by_signal();
     let (input, output) = (BufReader::new(tokio::io::stdin()), tokio::io::stdout());
-    let answered = json_runner::run(&cli.runtime, Arc::clone(&cli.actor), input, output, cancel.clone());
+    let actor = Arc::clone(&cli.actor);
+    let answered =
+        json_runner::run_spelled(&cli.runtime, actor, input, output, cancel.clone(), json_for_stdout);
     let cancelled = async {
         cancel.cancelled().await;
         // Time for a call in flight to end with its own envelope.
@@ -88,14 +91,25 @@ fn diff(old: &str, new: &str, mode: Mode) -> u8 {
     match compared {
         Err(issue) => super::refuse(mode, None, issue),
         Ok(diff) => {
-            let text = match mode {
-                Mode::Text => printable(&format!("{diff}\n")),
-                Mode::Json | Mode::Ndjson => format!("{:#}\n", json!(diff)),
+            match mode {
+                Mode::Text => print(&format!("{}\n", on_own_lines(&diff))),
+                Mode::Json | Mode::Ndjson => print_json(&json!(diff)),
             };
-            print(&text);
             u8::from(diff.verdict == Verdict::Breaking)
         }
     }
+}
+
+/// The same with every text on one line: the manifests may be anyone's, and each change is one line.
+fn on_own_lines(diff: &ManifestDiff) -> ManifestDiff {
+    let changes = diff.changes.iter().map(|change| Change {
+        action: one_line(&change.action),
+        what: one_line(&change.what),
+        path: one_line(&change.path),
+        message: one_line(&change.message),
+        verdict: change.verdict,
+    });
+    ManifestDiff { changes: changes.collect(), ..diff.clone() }
 }
 
 fn read(path: &str, which: &str) -> Result<Value, Issue> {
@@ -111,9 +125,10 @@ fn linted(cli: &Cli, mode: Mode) -> u8 {
     match mode {
         Mode::Text if findings.is_empty() => print("nothing to say\n"),
         Mode::Text => print(&findings.iter().fold(String::new(), |text, finding| {
-            format!("{text}{}: {} {}\n", finding.action, finding.rule, finding.message)
+            let said = format!("{}: {} {}", finding.action, finding.rule, finding.message);
+            text + &one_line(&said) + "\n"
         })),
-        Mode::Json | Mode::Ndjson => print(&format!("{:#}\n", json!({ "findings": findings }))),
+        Mode::Json | Mode::Ndjson => print_json(&json!({ "findings": findings })),
     };
     u8::from(failed)
 }

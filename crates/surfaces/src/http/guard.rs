@@ -72,6 +72,10 @@ impl Guard {
         let mut hosts = vec![address.to_string()];
         if address.ip().is_loopback() {
             hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{port}")));
+            // Clients leave the scheme's own port out.
+            hosts.extend(
+                ["localhost", "127.0.0.1", "[::1]"].into_iter().filter(|_| port == 80).map(str::to_owned),
+            );
         }
         Guard { hosts, tokens }
     }
@@ -90,7 +94,7 @@ impl Guard {
         if !only(headers, &header::HOST).is_some_and(ours) || !authority.is_none_or(ours) {
             return refused(
                 Code::HostNotAllowed,
-                "The Host header names no host that this server is known by.",
+                "The Host header names no host that this server is known by; start it with --known-as HOST to add one.",
             );
         }
         if headers.contains_key(header::ORIGIN) {
@@ -139,6 +143,7 @@ pub(super) async fn check(State(guard): State<Arc<Guard>>, mut request: Request,
             next.run(request).await
         }
         Err(error) => {
+            tracing::warn!(code = %error.code(), path = %request.uri().path().escape_debug(), "a request was refused");
             let (parts, body) = request.into_parts();
             discard(&parts.headers, body).await;
             refusal(Surface::Http, None, error)

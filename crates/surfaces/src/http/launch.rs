@@ -130,6 +130,17 @@ impl Launch {
     }
 }
 
+/// Says on standard output where the server is and how to log in. The first line is for programs, the rest for people.
+pub fn announce(url: &str, token_file: &Path) {
+    let token = token_file.display();
+    let text = format!(
+        "listening on {url}\nlog in with the token in {token}, for example:\n  curl -H \"Authorization: Bearer $(cat {token})\" {url}/api/v1/actions\nstop with Ctrl-C\n"
+    );
+    let mut stdout = std::io::stdout().lock();
+    // Nobody listening to this is no reason not to serve.
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
 /// The token in a file that only its owner can read; made on first use.
 pub fn read_or_make_token(path: &Path) -> std::io::Result<String> {
     match read_token(path) {

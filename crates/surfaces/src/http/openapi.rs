@@ -1,7 +1,9 @@
 //! The OpenAPI 3.1 document of an application, from the schemas of its actions.
 
+use std::collections::BTreeSet;
+
 use runyard_actions::{Action, HttpRoute, Runtime, Schema};
-use runyard_domain::{Actor, Surface};
+use runyard_domain::{Actor, Code, Surface};
 use serde_json::{Map, Value, json};
 
 use super::API_PREFIX;
@@ -259,11 +261,9 @@ fn responses(data: &Value, kinds: &str) -> Value {
         "200".to_owned(),
         json!({"description": "The success envelope.", "content": content}),
     )]);
-    for status in [
-        "400", "401", "403", "404", "405", "408", "409", "413", "415", "421", "429", "499", "500", "502",
-        "504",
-    ] {
-        responses.insert(status.to_owned(), failure.clone());
+    // An action may raise any code of the table.
+    for status in Code::ALL.iter().map(|code| code.row().http).collect::<BTreeSet<u16>>() {
+        responses.insert(status.to_string(), failure.clone());
     }
     Value::Object(responses)
 }

@@ -9,6 +9,7 @@ use runyard_actions::{Action, ActionError, HttpRoute, InvocationOptions, Issue, 
 use runyard_domain::{Code, Surface};
 use serde_json::{Map, Value};
 
+use crate::json_text::json_reason;
 use crate::{FieldKind, InputField, input_fields, set_field};
 
 /// A body may be so large; the input in it is limited further by the runtime.
@@ -118,15 +119,17 @@ fn is_given(input: &Map<String, Value>, path: &[String]) -> bool {
 /// `Idempotency-Key` and `Runyard-Confirm: true`, for routes without a body and wherever they are handy.
 fn header_options(headers: &HeaderMap, options: &mut InvocationOptions) {
     options.confirm |= at_most_one(headers, &HeaderName::from_static("runyard-confirm")) == Ok(Some("true"));
-    if options.idempotency_key.is_none() {
-        match at_most_one(headers, &HeaderName::from_static("idempotency-key")) {
-            Ok(key) => options.idempotency_key = key.map(str::to_owned),
-            Err(Unclear) => {
-                options
-                    .refuse(Issue::at("idempotencyKey", "Expected one header of visible ASCII characters."));
-            }
+    let problem = match at_most_one(headers, &HeaderName::from_static("idempotency-key")) {
+        Ok(None) => return,
+        Ok(Some(key)) if options.idempotency_key.is_none() => {
+            options.idempotency_key = Some(key.to_owned());
+            return;
         }
-    }
+        Ok(Some(key)) if options.idempotency_key.as_deref() == Some(key) => return,
+        Ok(Some(_)) => "Header and body give different keys.",
+        Err(Unclear) => "Expected one header of visible ASCII characters.",
+    };
+    options.refuse(Issue::at("idempotencyKey", problem));
 }
 
 /// A header that is there twice, or that is no text.
@@ -150,26 +153,37 @@ fn object(json: Value) -> Result<Map<String, Value>, ActionError> {
     }
 }
 
+/// A body that may be left out, with or without a content type.
 async fn read_optional_json(headers: &HeaderMap, body: Body) -> Result<Option<Value>, ActionError> {
-    if !headers.contains_key(header::CONTENT_TYPE) {
-        let bytes = read(headers, body).await?;
-        return if bytes.is_empty() { Ok(None) } else { Err(not_json()) };
-    }
-    read_json(headers, body).await.map(Some)
-}
-
-async fn read_json(headers: &HeaderMap, body: Body) -> Result<Value, ActionError> {
-    let content_type = at_most_one(headers, &header::CONTENT_TYPE).ok().flatten().unwrap_or_default();
-    let media_type = content_type.split(';').next().unwrap_or_default().trim();
-    if !media_type.eq_ignore_ascii_case("application/json") {
+    let announced = headers.contains_key(header::CONTENT_TYPE);
+    if announced && !is_json(headers) {
         discard(headers, body).await;
         return Err(not_json());
     }
     let bytes = read(headers, body).await?;
-    serde_json::from_slice(&bytes).map_err(|error| {
-        let (line, column) = (error.line(), error.column());
-        let reason = error.to_string();
-        let reason = reason.split(" at line ").next().unwrap_or_default();
+    match bytes.is_empty() {
+        true => Ok(None),
+        false if announced => parse(&bytes).map(Some),
+        false => Err(not_json()),
+    }
+}
+
+async fn read_json(headers: &HeaderMap, body: Body) -> Result<Value, ActionError> {
+    if !is_json(headers) {
+        discard(headers, body).await;
+        return Err(not_json());
+    }
+    parse(&read(headers, body).await?)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let content_type = at_most_one(headers, &header::CONTENT_TYPE).ok().flatten().unwrap_or_default();
+    content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+fn parse(bytes: &[u8]) -> Result<Value, ActionError> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let (line, column, reason) = (error.line(), error.column(), json_reason(&error));
         let message = format!("The body is not valid JSON at line {line}, column {column}: {reason}.");
         ActionError::new(Code::InvalidJsonBody, message)
     })

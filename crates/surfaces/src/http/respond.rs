@@ -10,11 +10,16 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_core::Stream;
-use runyard_actions::{ActionError, Envelope, InvocationStream};
+use runyard_actions::{ActionError, Envelope, InvocationEvent, InvocationStream};
 use runyard_domain::{Code, Surface};
+use tokio::sync::mpsc;
 
 /// How often a silent event stream says that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// So many events wait between an invocation and its reader.
+const EVENTS_AHEAD_MAX: usize = 4;
+/// A reader that takes nothing for this long is given up.
+const STALL_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// The envelope with the status of its code, and `Retry-After` where a wait is known.
 pub(super) fn answer(envelope: &Envelope) -> Response {
@@ -40,21 +45,37 @@ pub fn refusal(surface: Surface, action: Option<&str>, error: ActionError) -> Re
 
 /// The invocation as server-sent events: `log`, `progress`, `artifact`, then one `result`.
 ///
-/// The stream drives the invocation, so a slow reader slows it down, and one that goes away ends it.
+/// It runs in a task of its own and goes on only as the reader takes what there is. One that goes away ends it, and so does
+/// one that takes nothing for [`STALL_TIME_MAX`]: while it waits neither timeout nor deadline runs, and it holds its place.
 pub(super) fn events(stream: InvocationStream) -> Response {
+    let (sender, receiver) = mpsc::channel(EVENTS_AHEAD_MAX);
+    tokio::spawn(drive(stream, sender));
     let mut response =
-        Sse::new(Events(stream)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
+        Sse::new(Events(receiver)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }
 
-struct Events(InvocationStream);
+async fn drive(mut stream: InvocationStream, reader: mpsc::Sender<InvocationEvent>) {
+    loop {
+        let event = tokio::select! {
+            () = reader.closed() => return,
+            event = stream.next() => event,
+        };
+        let Some(event) = event else { return };
+        if reader.send_timeout(event, STALL_TIME_MAX).await.is_err() {
+            return;
+        }
+    }
+}
+
+struct Events(mpsc::Receiver<InvocationEvent>);
 
 impl Stream for Events {
     type Item = Result<Event, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Pin::new(&mut self.0).poll_next(task).map(|event| {
+        self.0.poll_recv(task).map(|event| {
             let event = event?;
             // JSON has no raw line breaks, so one data line holds it.
             let data = serde_json::to_string(&event).unwrap_or_default();
