@@ -7,6 +7,7 @@
 
 mod support;
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
@@ -349,4 +350,43 @@ fn the_home_is_found_by_its_variable_then_below_home() {
     assert!(folder.path().join(".runyard/tasks.json").exists());
     Ran::of(program().env("HOME", folder.path()).env("RUNYARD_HOME", "relative/home")).data();
     assert!(folder.path().join("relative/home/tasks.json").exists());
+}
+
+#[test]
+fn a_first_call_makes_a_home_that_only_its_owner_can_enter() {
+    let home = Home::new();
+    let data = home.run(["call", "task-create", "--title", "x"]).data();
+    assert_eq!(data["id"], "t1");
+    let mode = std::fs::metadata(home.path("")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn a_configuration_that_others_can_write_is_not_trusted() {
+    let home = Home::with(DECLARED);
+    std::fs::set_permissions(home.path("runyard.toml"), std::fs::Permissions::from_mode(0o666)).unwrap();
+    let (exit, code, message) = home.run(["call", "version-show"]).failure();
+    assert_eq!((exit, code.as_str()), (2, "VALIDATION_ERROR"));
+    assert!(message.contains("others can write it"), "{message}");
+}
+
+/// The lock that the task list waits for is held by this test, so the call blocks where no future can be dropped.
+// clause: A21
+#[test]
+fn ctrl_c_and_timeouts_work_also_while_a_handler_waits_for_a_lock() {
+    let home = Home::new();
+    home.run(["call", "task-create", "--title", "first"]).data();
+    let lock = std::fs::File::create(home.path("tasks.lock")).unwrap();
+    lock.lock().unwrap();
+    let (exit, code, _) =
+        home.run(["call", "task-create", "--title", "second", "--timeout-ms", "50"]).failure();
+    assert_eq!((exit, code.as_str()), (124, "TIMEOUT"));
+    let mut command = home.command(["call", "task-create", "--title", "third"]);
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let threads = format!("/proc/{}/task", child.id());
+    // The thread that listens for signals and the one that waits for the lock are there.
+    eventually("the call waits", || (std::fs::read_dir(&threads).ok()?.count() >= 3).then_some(()));
+    send(child.id(), Signal::INT);
+    let (exit, code, _) = Ran::from(child.wait_with_output().unwrap()).failure();
+    assert_eq!((exit, code.as_str()), (130, "CANCELLED"));
 }

@@ -268,9 +268,7 @@ fn print(text: &str) -> u8 {
     } else {
         stdout.write_all(output::without_styles(text).as_bytes())
     };
-    // A reader that went away is no failure of ours.
-    let _ = written.and_then(|()| stdout.flush());
-    0
+    output::exit_after(written.and_then(|()| stdout.flush()), 0)
 }
 
 /// Prints JSON that is no envelope.

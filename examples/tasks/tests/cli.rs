@@ -110,6 +110,7 @@ fn a_boolean_is_set_alone_or_after_an_equals_sign() {
     check(&["--done=true"], &["one"]);
     check(&["--done=yes"], &["one"]);
     check(&["--done=false"], &["two"]);
+    check(&["--done", "false"], &["two"]);
     check(&["--done", "--limit", "1"], &["one"]);
     check(&["--done=null"], &["one", "two"]);
     let (code, message) = program.run(["task-list", "--done=maybe"]).refusal();
@@ -224,7 +225,6 @@ fn a19_a_command_line_that_does_not_parse_is_a_validation_error() {
         ),
         (&["task-create", "stray"], "Unexpected argument 'stray' found."),
         (&["task-create", "--title", "x", "--", "stray"], "Unexpected argument 'stray' found."),
-        (&["task-list", "--done", "true"], "Unexpected argument 'true' found."),
         (&["task-create", "--json", "5", "--title", "x"], "Flags can be set on top of a JSON object only."),
         (&["call"], "Name the action to call; \"actions\" lists them."),
         (&["--bogus"], "There is no command \"--bogus\". \"tasks --help\" lists the commands."),
@@ -651,4 +651,15 @@ fn an_input_that_cannot_be_read_at_all_is_answered_too() {
         (output.status.code(), &envelope["error"]["code"]),
         (Some(1), &json!("INVALID_JSON_RUNNER_PAYLOAD"))
     );
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_no_success() {
+    let program = Program::new();
+    for arguments in [&["task-list"][..], &["manifest"], &["actions"], &["task-list", "--output", "text"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ended = program.command(arguments).stdout(full).output().unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{arguments:?}");
+        assert!(String::from_utf8_lossy(&ended.stderr).contains("cannot write the result"), "{arguments:?}");
+    }
 }

@@ -139,8 +139,8 @@ fn field_flag(field: &InputField, names: &[String]) -> Arg {
         .action(ArgAction::Append)
         .help(help.join(" "));
     match field.kind {
-        // `--done` alone is true, `--done=false` is false.
-        FieldKind::Boolean => flag.num_args(0..=1).require_equals(true).default_missing_value("true"),
+        // `--done` alone is true; `--done false` and `--done=false` are false.
+        FieldKind::Boolean => flag.num_args(0..=1).default_missing_value("true"),
         _ => flag.num_args(1),
     }
 }

@@ -1,7 +1,7 @@
 //! Showing an envelope: for people on a terminal, as JSON or as lines of JSON elsewhere.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -45,8 +45,7 @@ impl Mode {
 /// Shows an envelope and gives its exit code.
 pub(super) fn show(mode: Mode, envelope: &Envelope) -> u8 {
     let mut stdout = std::io::stdout().lock();
-    // A reader that went away is no failure of ours.
-    let _ = match mode {
+    let written = match mode {
         Mode::Json => write_json(&mut stdout, serde_json::to_string_pretty(envelope)),
         Mode::Ndjson => {
             let result = InvocationEvent::Result(Box::new(envelope.clone()));
@@ -54,8 +53,18 @@ pub(super) fn show(mode: Mode, envelope: &Envelope) -> u8 {
         }
         Mode::Text => show_text(&mut stdout, envelope),
     };
-    let _ = stdout.flush();
-    envelope.exit_code()
+    exit_after(written.and_then(|()| stdout.flush()), envelope.exit_code())
+}
+
+/// The exit code after writing a result: a full disk must not pass for success. A reader that went away is no failure.
+pub(super) fn exit_after(written: std::io::Result<()>, exit: u8) -> u8 {
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let _ = writeln!(std::io::stderr(), "cannot write the result: {error}");
+            exit.max(1)
+        }
+        _ => exit,
+    }
 }
 
 fn write_json(stdout: &mut impl Write, json: serde_json::Result<String>) -> std::io::Result<()> {

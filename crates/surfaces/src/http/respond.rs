@@ -83,3 +83,39 @@ impl Stream for Events {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use runyard_actions::{Action, Invocation, Runtime, fields};
+    use runyard_domain::Actor;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_takes_nothing_is_given_up_and_the_action_with_it() {
+        let held = Arc::new(());
+        let action = Action::define("chat", "Chats.").handler({
+            let held = Arc::clone(&held);
+            move |_, ctx| {
+                let held = Arc::clone(&held);
+                async move {
+                    let _held = held;
+                    loop {
+                        ctx.logger().info("still here", fields! {});
+                        tokio::task::yield_now().await;
+                    }
+                }
+            }
+        });
+        let runtime = Runtime::builder().action(action).build().unwrap();
+        let call = Invocation::new("chat", json!({}), Surface::Http, Arc::new(Actor::owner("ada")));
+        let (sender, unread) = mpsc::channel(EVENTS_AHEAD_MAX);
+        let running = Arc::strong_count(&held);
+        drive(runtime.stream(call), sender).await;
+        assert_eq!(Arc::strong_count(&held), running, "the handler is dropped");
+        drop(unread);
+    }
+}
