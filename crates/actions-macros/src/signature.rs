@@ -113,6 +113,9 @@ fn is_context(parameter: &Type) -> Result<bool> {
         Type::ImplTrait(_) => {
             Err(Error::new_spanned(parameter, "an action cannot be generic: name the type it takes"))
         }
+        Type::Tuple(tuple) if tuple.elems.is_empty() => {
+            Err(Error::new_spanned(parameter, "an action without input has no input parameter: leave it out"))
+        }
         other if names_context(other) => Err(Error::new_spanned(parameter, BY_REFERENCE)),
         _ => Ok(false),
     }

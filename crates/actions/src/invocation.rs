@@ -140,6 +140,8 @@ pub struct Invocation {
     pub options: InvocationOptions,
     /// Cancelling it ends the invocation with `CANCELLED`.
     pub cancel: Option<CancellationToken>,
+    /// How long the entry point lets it take at most, whatever the caller and the action say.
+    pub within_ms: Option<u64>,
 }
 
 impl Invocation {
@@ -152,6 +154,7 @@ impl Invocation {
             actor,
             options: InvocationOptions::default(),
             cancel: None,
+            within_ms: None,
         }
     }
 
@@ -159,6 +162,13 @@ impl Invocation {
     #[must_use]
     pub fn options(mut self, options: InvocationOptions) -> Self {
         self.options = options;
+        self
+    }
+
+    /// Ended with `TIMEOUT` after this time at the latest.
+    #[must_use]
+    pub fn within_ms(mut self, within_ms: u64) -> Self {
+        self.within_ms = Some(within_ms);
         self
     }
 

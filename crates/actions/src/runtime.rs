@@ -153,10 +153,10 @@ impl Runtime {
             Box::pin(tell_started(&self.0.hooks, context)).await;
         }
         check_surface(action, invocation.surface)?;
-        let Invocation { input, options, cancel, .. } = invocation;
+        let Invocation { input, options, cancel, within_ms, .. } = invocation;
         let prepared = validate(action, input, options)?;
 
-        let deadlines = [options.deadline_ms.filter(|ms| *ms > 0), action.spec().deadline_ms];
+        let deadlines = [options.deadline_ms.filter(|ms| *ms > 0), action.spec().deadline_ms, *within_ms];
         let deadline_ms = deadlines.into_iter().flatten().min();
         let stage = Stage { action, input, options, context, started };
         if cancel.is_none() && deadline_ms.is_none() {

@@ -114,13 +114,12 @@ async fn run(api: &HttpApi, name: &str, asked: Result<Asked, ActionError>, parts
         Ok(caller) => caller,
         Err(error) => return refusal(Surface::Http, Some(name), error),
     };
-    let Asked { input, mut options } = match asked {
+    let Asked { input, options } = match asked {
         Ok(asked) => asked,
         Err(error) => return refusal(surface, Some(name), error),
     };
-    let asked_ms = options.deadline_ms.filter(|ms| *ms > 0);
-    options.deadline_ms = Some(asked_ms.map_or(CALL_TIME_MAX_MS, |ms| ms.min(CALL_TIME_MAX_MS)));
-    let invocation = Invocation::new(name, input, surface, actor).options(options);
+    let invocation =
+        Invocation::new(name, input, surface, actor).options(options).within_ms(CALL_TIME_MAX_MS);
     if wants_events(&parts.headers) {
         return events(api.runtime.stream(invocation));
     }
