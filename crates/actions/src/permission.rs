@@ -1,11 +1,16 @@
 //! Who may do what: step 5 of an invocation.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use runyard_domain::Code;
 use serde_json::Value;
 
 use crate::caught::caught;
 use crate::{Action, ActionError, Context};
+
+/// A checker that takes longer has not said yes.
+const CHECK_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// What a permission checker is asked about.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +36,7 @@ pub enum Permission {
 
 /// Decides whether an actor may invoke an action with an input.
 ///
-/// A checker that returns an error or panics denies.
+/// A checker that returns an error, panics, or gives no answer within half a minute denies.
 #[async_trait]
 pub trait PermissionChecker: Send + Sync {
     /// Answers one request. The error's text goes to the scrubbed log only.
@@ -64,11 +69,15 @@ pub(crate) async fn authorise(
         let (invocation, detail) = (request.context.invocation_id(), crate::scrub::text(detail));
         tracing::error!(%invocation, detail, "the permission checker failed, so the action is denied");
     };
-    match caught(async { checker.check(request).await }).await {
-        Ok(Ok(Permission::Allow)) => Ok(()),
-        Ok(Ok(Permission::Deny)) => denied(generic()),
-        Ok(Ok(Permission::DenyWith(message))) => denied(message),
-        Ok(Err(error)) => {
+    match caught(async { tokio::time::timeout(CHECK_TIME_MAX, checker.check(request)).await }).await {
+        Ok(Ok(Ok(Permission::Allow))) => Ok(()),
+        Ok(Ok(Ok(Permission::Deny))) => denied(generic()),
+        Ok(Ok(Ok(Permission::DenyWith(message)))) => denied(message),
+        Ok(Err(_)) => {
+            failed("it gave no answer in time");
+            denied(generic())
+        }
+        Ok(Ok(Err(error))) => {
             failed(error.detail().unwrap_or(error.message()));
             denied(generic())
         }

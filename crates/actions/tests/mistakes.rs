@@ -1,7 +1,8 @@
-//! One regression test for each mistake of the original that a runtime can make (notes, "Mistakes to avoid").
+//! One regression test for each known mistake that a runtime can make; the numbers are those of the list they come from.
 //!
-//! Numbers 3 (MCP), 9 (dev server), 10 (OpenAI schemas), 12 (command line) and the first part of 13 (escapes in URLs) belong
-//! to surfaces and are tested there; so do durable keys of 14, and manifest diffs, audit and rate limits of 15.
+//! The mistakes of surfaces are tested there: 9 (requests across sites) in `http_security.rs` and `http_requests.rs`, 12
+//! (command line) in the example's `cli.rs`, the first part of 13 (escapes in URLs) in `http_routes.rs`, the diffs of 15 in
+//! `manifest_diff.rs`. Numbers 3 (MCP) and 10 (schemas for models) wait for their surfaces, the durable keys of 14 for a store.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};

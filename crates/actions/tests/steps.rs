@@ -816,6 +816,22 @@ async fn a05_a_checker_that_panics_before_it_gives_a_future_denies() {
     app.call("act", json!({})).await.expect_error("AUTHORIZATION_ERROR");
 }
 
+struct NeverAnswers;
+
+#[async_trait]
+impl PermissionChecker for NeverAnswers {
+    async fn check(&self, _: PermissionRequest<'_>) -> Result<Permission, ActionError> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a05_a_checker_that_never_answers_denies() {
+    let app =
+        TestApp::new(Runtime::builder().action(open("act").handler(echo)).permission_checker(NeverAnswers));
+    app.call("act", json!({})).await.expect_error("AUTHORIZATION_ERROR");
+}
+
 /// An executor without timers is the host's fault; the caller gets an envelope all the same.
 #[test]
 fn invoking_does_not_panic_on_an_executor_without_timers() {
