@@ -15,7 +15,6 @@ mod names;
 mod sizes;
 mod tidy;
 mod tree;
-mod workplace;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
