@@ -623,3 +623,18 @@ async fn a18_the_detail_of_an_internal_error_goes_to_the_log_without_its_credent
     assert!(text.contains("disk full") && !text.contains("hunter2"), "{text}");
     assert!(text.contains(&called.0.meta.invocation_id.to_string()), "the log names the invocation: {text}");
 }
+
+#[tokio::test]
+async fn credentials_are_taken_out_of_everything_an_envelope_shows_but_its_data() {
+    let action = open("act").handler(|_, ctx| async move {
+        ctx.logger()
+            .info("connecting to postgres://ada:hunter2@db", fields! { url: "https://ada:hunter2@host" });
+        ctx.artifacts().add(Artifact::named("token=hunter2").uri("https://ada:hunter2@host/x"));
+        let issues = vec![Issue::root("refused password=hunter2")];
+        Err(ActionError::application("NO_WAY", "token=hunter2 is wrong").with_issues(issues))
+    });
+    let envelope = app(action).call("act", json!({})).await.0;
+    let shown = serde_json::to_string(&envelope).unwrap();
+    assert!(!shown.contains("hunter2"), "{shown}");
+    assert_eq!(shown.matches("[REDACTED]").count(), 6, "{shown}");
+}

@@ -327,9 +327,13 @@ async fn mistake_02_hooks_never_see_the_raw_input() {
             self.0.lock().unwrap().push_str(&format!("{envelope:?}"));
         }
     }
-    let (sees, action) = (Sees::default(), open().handler(|_, _| async { Ok(json!(1)) }));
+    let action = open().handler(|input, ctx| async move {
+        ctx.logger().info("got it", fields! { input: input });
+        Err(ActionError::internal(input.to_string()))
+    });
+    let sees = Sees::default();
     let app = TestApp::new(Runtime::builder().action(action).hook(sees.clone()));
-    app.call("act", json!({"password": "hunter2"})).await.expect_ok();
+    app.call("act", json!({"password": "hunter2"})).await.expect_error("INTERNAL_ERROR");
     let seen = sees.0.lock().unwrap().clone();
-    assert!(seen.contains("act") && !seen.contains("hunter2"), "{seen}");
+    assert!(seen.contains("got it") && !seen.contains("hunter2"), "{seen}");
 }

@@ -53,7 +53,7 @@ enum First {
 /// Runs the command. Dropping the future kills it with all its descendants.
 pub(super) async fn run(line: &CommandLine, input: &Value, context: &Context) -> Result<Value, ActionError> {
     let mut tree =
-        ProcessTree::spawn(&mut command(line, context)?).map_err(|error| not_started(line, &error))?;
+        ProcessTree::spawn(&mut command(line, context)).map_err(|error| not_started(line, &error))?;
     let (stdin, stdout, stderr) = tree.pipes();
     let mut output = Vec::new();
     let status = {
@@ -94,21 +94,17 @@ pub(super) async fn run(line: &CommandLine, input: &Value, context: &Context) ->
     outcome(status, &output)
 }
 
-fn command(line: &CommandLine, context: &Context) -> Result<Command, ActionError> {
+fn command(line: &CommandLine, context: &Context) -> Command {
     let mut command = Command::new(&line.program);
     command.args(&line.arguments).current_dir(&line.folder).env_clear().envs(inherited()).envs(&line.env);
     command
         .env(INVOCATION_VARIABLE, context.invocation_id().to_string())
         .env(ACTION_VARIABLE, context.action());
     if let Some(key) = context.idempotency_key() {
-        if key.contains('\0') {
-            let issue = Issue::at("idempotencyKey", "Expected no NUL character.");
-            return Err(ActionError::invalid_input(vec![issue]));
-        }
         command.env(KEY_VARIABLE, key);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    Ok(command)
+    command
 }
 
 fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
