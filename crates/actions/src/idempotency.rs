@@ -18,8 +18,8 @@ use crate::{ActionError, Envelope};
 pub(crate) const KEY_LENGTH_MAX: usize = 256;
 /// How often a waiter that finds the first call abandoned tries to take its place.
 const TAKEOVERS_MAX: usize = 64;
-/// How long a store may take to keep a result.
-const SETTLE_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a store may take to look a key up, or to keep a result.
+const STORE_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// What a key belongs to: two actors, or two actions, never share one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -99,7 +99,8 @@ where
 {
     let fingerprint = fingerprint(input);
     for _ in 0..TAKEOVERS_MAX {
-        match store.begin(scope.clone(), fingerprint).await? {
+        let begun = tokio::time::timeout(STORE_TIME_MAX, store.begin(scope.clone(), fingerprint)).await;
+        match begun.map_err(|_| ActionError::internal("the idempotency store gave no answer in time"))?? {
             Begin::Run(claim) => return Ok(Keyed::Ran(run().await, claim)),
             Begin::InFlight(waiting) => match waiting.result().await {
                 Some(envelope) => return Ok(Keyed::Replayed(envelope)),
@@ -121,7 +122,7 @@ pub(crate) async fn settle(claim: Box<dyn Claim>, envelope: &Envelope) {
     if !is_for_everybody(envelope) {
         return;
     }
-    match caught(async { tokio::time::timeout(SETTLE_TIME_MAX, claim.settle(envelope)).await }).await {
+    match caught(async { tokio::time::timeout(STORE_TIME_MAX, claim.settle(envelope)).await }).await {
         Ok(Ok(Ok(()))) => {}
         Ok(Ok(Err(error))) => tracing::error!(%error, "the idempotency store failed to keep a result"),
         Ok(Err(_)) => tracing::error!("the idempotency store took too long to keep a result"),

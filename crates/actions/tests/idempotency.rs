@@ -414,3 +414,17 @@ async fn the_store_in_memory_is_bounded() {
     assert!(replayed(runtime.invoke(call("k10099", json!({}))).await), "the newest are kept");
     assert!(!replayed(runtime.invoke(call("k0", json!({}))).await), "the oldest are forgotten");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_never_answers_does_not_hold_the_call_for_ever() {
+    struct Silent;
+    #[async_trait]
+    impl IdempotencyStore for Silent {
+        async fn begin(&self, _: IdempotencyScope, _: [u8; 32]) -> Result<Begin, ActionError> {
+            std::future::pending().await
+        }
+    }
+    let action = write().handler(|_, _| async { Ok(json!(1)) });
+    let runtime = Runtime::builder().action(action).idempotency(Silent).build().unwrap();
+    Called(runtime.invoke(call("k", json!({}))).await).expect_error("INTERNAL_ERROR");
+}
