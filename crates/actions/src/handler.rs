@@ -98,7 +98,7 @@ fn finish<O: Serialize, E: Into<ActionError>>(outcome: Result<O, E>) -> Result<V
 pub(crate) fn unsafe_output(reason: UnsafeJson) -> ActionError {
     let reason = match reason {
         // The text is the application's own and may quote a value.
-        UnsafeJson::Custom(text) => crate::scrub::text(&text),
+        UnsafeJson::Custom(text) => runyard_redact::process::text(&text),
         known => known.to_string(),
     };
     ActionError::new(

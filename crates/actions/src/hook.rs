@@ -42,6 +42,8 @@ async fn settle(told: impl Future<Output = ()> + Send) {
         Ok(Err(_)) => {
             tracing::error!("a hook took longer than {} s and was given up", HOOK_TIME_MAX.as_secs())
         }
-        Err(panicked) => tracing::error!(detail = crate::scrub::text(&panicked.0), "a hook panicked"),
+        Err(panicked) => {
+            tracing::error!(detail = runyard_redact::process::text(&panicked.0), "a hook panicked")
+        }
     }
 }

@@ -127,7 +127,10 @@ pub(crate) async fn settle(claim: Box<dyn Claim>, envelope: &Envelope) {
         Ok(Ok(Err(error))) => tracing::error!(%error, "the idempotency store failed to keep a result"),
         Ok(Err(_)) => tracing::error!("the idempotency store took too long to keep a result"),
         Err(panicked) => {
-            tracing::error!(detail = crate::scrub::text(&panicked.0), "the idempotency store panicked")
+            tracing::error!(
+                detail = runyard_redact::process::text(&panicked.0),
+                "the idempotency store panicked"
+            )
         }
     }
 }

@@ -66,7 +66,7 @@ pub(crate) async fn authorise(
     let denied = |message: String| Err(ActionError::new(Code::AuthorizationError, message));
     let generic = || "Action is not authorized.".to_owned();
     let failed = |detail: &str| {
-        let (invocation, detail) = (request.context.invocation_id(), crate::scrub::text(detail));
+        let (invocation, detail) = (request.context.invocation_id(), runyard_redact::process::text(detail));
         tracing::error!(%invocation, detail, "the permission checker failed, so the action is denied");
     };
     match caught(async { tokio::time::timeout(CHECK_TIME_MAX, checker.check(request)).await }).await {

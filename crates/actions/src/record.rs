@@ -6,13 +6,14 @@ use std::task::{Poll, Waker};
 
 use jiff::Timestamp;
 use runyard_domain::ArtifactId;
+use runyard_redact::process;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::fresh::id_parts;
 use crate::safe_json::{check_limits, to_safe_value};
-use crate::{Artifact, LogEntry, LogLevel, UnsafeJson, scrub};
+use crate::{Artifact, LogEntry, LogLevel, UnsafeJson};
 
 /// Log entries and artifacts beyond this number are dropped and counted.
 pub(crate) const ENTRIES_MAX: usize = 10_000;
@@ -189,10 +190,10 @@ impl Artifact {
             self.kind = "file".to_owned();
         }
         for text in [&mut self.name, &mut self.uri].into_iter().flatten() {
-            *text = scrub::text(text);
+            *text = process::text(text);
         }
         let mut metadata = Value::Object(std::mem::take(&mut self.metadata));
-        scrub::value(&mut metadata);
+        process::value(&mut metadata);
         self.metadata = object_of(metadata);
         for value in self.metadata.values_mut() {
             if let Err(reason) = check_limits(value, ENTRY_BYTES_MAX) {
@@ -275,14 +276,14 @@ impl Record {
 
     pub(crate) fn log(&self, level: LogLevel, message: String, fields: Fields) {
         let mut fields = Value::Object(fields.0);
-        scrub::value(&mut fields);
+        process::value(&mut fields);
         let mut message = message;
         if message.len() > ENTRY_BYTES_MAX {
             let cut = (0..=ENTRY_BYTES_MAX).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
             message.truncate(cut);
             message.push('…');
         }
-        let message = scrub::text(&message);
+        let message = process::text(&message);
         let fields = object_of(fields);
         let bytes = ENTRY_BYTES + message.len() + bytes_of(&fields);
         self.push(Entry::Log(LogEntry { level, message, time: now(), fields: Fields(fields) }), bytes);

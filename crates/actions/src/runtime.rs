@@ -365,13 +365,13 @@ fn log_end(context: &Context, envelope: &Envelope) {
 /// The failure that a caller sees; what it must not see goes to the log, without credentials.
 fn failure(error: ActionError, invocation: InvocationId, action: &str) -> Failure {
     if let Some(detail) = error.detail() {
-        let detail = crate::scrub::text(detail);
+        let detail = runyard_redact::process::text(detail);
         tracing::error!(%invocation, action, detail, "the action failed with an internal error");
     }
     let mut failure = Failure::from(error);
-    failure.message = crate::scrub::text(&failure.message);
+    failure.message = runyard_redact::process::text(&failure.message);
     for issue in &mut failure.issues {
-        issue.message = crate::scrub::text(&issue.message);
+        issue.message = runyard_redact::process::text(&issue.message);
     }
     failure
 }

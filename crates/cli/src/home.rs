@@ -29,6 +29,11 @@ impl Home {
         self.0.join("token")
     }
 
+    /// The key of this installation's tags.
+    pub(crate) fn tag_key(&self) -> PathBuf {
+        self.0.join("tag.key")
+    }
+
     /// The installation's configuration. Only this one may declare commands.
     pub(crate) fn configuration(&self) -> PathBuf {
         self.0.join("runyard.toml")
@@ -42,6 +47,11 @@ impl Home {
     /// Locked while a hub runs.
     pub(crate) fn hub_lock(&self) -> PathBuf {
         self.0.join("hub.lock")
+    }
+
+    /// Everything that is recorded, unless PostgreSQL has it.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.0.join("runyard.db")
     }
 
     /// The example's tasks.

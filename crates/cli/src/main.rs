@@ -1,7 +1,12 @@
 //! The `runyard` binary: parses, wires and runs.
 
 mod builtin;
+mod database;
 mod home;
+mod installation;
+mod kept_results;
+mod log;
+mod redact;
 mod up;
 mod wiring;
 
@@ -38,7 +43,7 @@ fn run(arguments: Vec<OsString>, serves: bool) -> anyhow::Result<u8> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         about: "Runs AI agents the way a good team runs production jobs.".to_owned(),
         actions: ActionCommands::BehindCall,
-        extra: vec![up::command(home, runtime.clone())],
+        extra: vec![up::command(home.clone()), log::command(home.clone()), redact::command(home)],
         runtime,
         actor: local_actor(),
     };

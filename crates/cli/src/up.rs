@@ -6,25 +6,30 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Command};
-use runyard::{ActionError, Code, Runtime};
+use runyard::{ActionError, Code};
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun, cancelled_by_signal};
 use runyard_surfaces::http::{Launch, LaunchError, announce, launch_flags};
 use serde_json::json;
 
+use crate::database::Database;
 use crate::home::Home;
+use crate::wiring;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub(crate) fn command(home: Home, runtime: Runtime) -> ExtraCommand {
+pub(crate) fn command(home: Home) -> ExtraCommand {
     let command =
         Command::new("up").about("Start Runyard on this machine").args(launch_flags("127.0.0.1:4710"));
-    let run = move |matches: ArgMatches| Box::pin(up(home, runtime, matches)) as ExtraRun;
+    let run = move |matches: ArgMatches| Box::pin(up(home, matches)) as ExtraRun;
     ExtraCommand { command, run: Box::new(run) }
 }
 
-async fn up(home: Home, runtime: Runtime, matches: ArgMatches) -> Result<u8, ActionError> {
+async fn up(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     home.make().map_err(|error| refused(format!("cannot make {}: {error}", home.path().display())))?;
     let hub = HubFile::claim(&home)?;
+    let database = Database::of(&home)?.open("runyard up").await?;
+    let runtime =
+        wiring::hub_runtime(&home, database.store()).map_err(|error| refused(format!("{error:#}")))?;
     let launch = Launch::from_flags(&matches, home.token());
     let ready = |url: &str| {
         hub.tell(url);

@@ -2,29 +2,46 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
-use runyard::{Runtime, command_actions};
+use runyard::{Runtime, RuntimeBuilder, command_actions};
 use runyard_example_tasks as tasks;
+use runyard_store::Store;
 
 use crate::builtin;
 use crate::home::Home;
+use crate::installation;
+use crate::kept_results::KeptResults;
+
+/// The actions of a command: idempotency keys last as long as the process.
+pub(crate) fn runtime(home: &Home) -> anyhow::Result<Runtime> {
+    actions(home)?.build().context("the actions are not well defined")
+}
+
+/// The actions of a hub: what idempotency keys stand for is in its store.
+pub(crate) fn hub_runtime(home: &Home, store: Arc<dyn Store>) -> anyhow::Result<Runtime> {
+    let key = installation::tag_key(home)?;
+    let redactor = installation::redactor(home, key.clone()).build().context("cannot redact")?;
+    runyard_redact::process::set(redactor.clone());
+    let results = KeptResults::new(store, redactor, key);
+    actions(home)?.idempotency(results).build().context("the actions are not well defined")
+}
 
 /// The built-in actions, the example's, and those that the installation's configuration declares.
-pub(crate) fn runtime(home: &Home) -> anyhow::Result<Runtime> {
+fn actions(home: &Home) -> anyhow::Result<RuntimeBuilder> {
     let file = home.configuration();
     let declared = match read_own(&file) {
         Ok(text) => command_actions(&text, home.path()).with_context(|| format!("in {}", file.display()))?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
     };
-    let builder = Runtime::builder()
+    Ok(Runtime::builder()
         .actions(builtin::actions())
         .service(tasks::Tasks::in_file(home.tasks()))
         .actions(tasks::actions())
         .actions(declared)
-        .exposure(tasks::exposure());
-    builder.build().context("the actions are not well defined")
+        .exposure(tasks::exposure()))
 }
 
 /// Reads a file that names commands to run, so nobody else may be able to write it.

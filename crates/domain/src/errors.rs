@@ -309,7 +309,8 @@ mod tests {
         inference.all_models_unavailable inference.cancelled";
     const D11: &str = "storage.validation storage.not_found storage.already_exists storage.version_conflict
         storage.io storage.commit_unknown storage.serialization storage.locked storage.stale_generation
-        storage.newer_schema storage.poisoned";
+        storage.newer_schema storage.poisoned
+        storage.disk_full storage.read_only storage.corrupt";
     const D13: &str = "resolve.agent_not_found resolve.model_not_found resolve.provider_not_found
         resolve.plugin_not_found resolve.invalid_plugin_config resolve.unsupported_remote_backend
         resolve.invalid_remote_endpoint_config resolve.remote_agent_not_directly_runnable

@@ -28,6 +28,16 @@ macro_rules! typed_id {
             pub const fn from_parts(unix_ms: u64, random: &[u8; 10]) -> Self {
                 $name(Builder::from_unix_timestamp_millis(unix_ms, random).into_uuid())
             }
+
+            /// The sixteen bytes that tell it apart, as a store keeps them.
+            pub const fn as_bytes(&self) -> &[u8; 16] {
+                self.0.as_bytes()
+            }
+
+            /// The id of these bytes.
+            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+                $name(Uuid::from_bytes(bytes))
+            }
         }
 
         impl fmt::Display for $name {
@@ -79,6 +89,30 @@ typed_id!(
     /// A thing to review that an invocation or a run produced.
     ArtifactId,
     "art"
+);
+
+typed_id!(
+    /// A fact in a run's log.
+    EventId,
+    "evt"
+);
+
+typed_id!(
+    /// A conversation that runs share.
+    SessionId,
+    "ses"
+);
+
+typed_id!(
+    /// A person's decision on one named risk, asked for or given.
+    ApprovalId,
+    "apr"
+);
+
+typed_id!(
+    /// One change of a run: who repeats it with the same id is answered as the first time.
+    AppendId,
+    "app"
 );
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! Logs of the process itself, on standard error.
+//! Logs of the process itself, on standard error, every line without secrets.
 
+use runyard_redact::process::RedactedWriter;
 use tracing_subscriber::filter::LevelFilter;
 
 /// Sends the process's own log to standard error: from the level `default` on, or what `RUNYARD_LOG` says (`error`,
@@ -10,7 +11,7 @@ pub fn start_logging(default: &str) {
     // An application that set its own up before keeps it.
     let _ = tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_writer(std::io::stderr)
+        .with_writer(|| RedactedWriter(std::io::stderr()))
         .with_ansi(false)
         .with_target(false)
         .try_init();

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use clap::{Arg, ArgMatches, Command};
 use runyard_actions::{ActionError, Envelope, Issue, Runtime};
 use runyard_domain::{Actor, Code, Surface};
+use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio_util::sync::CancellationToken;
@@ -114,7 +115,7 @@ impl Cli {
             return 1;
         };
         let ExtraCommand { command, run } = self.extra.swap_remove(position);
-        let command = command.bin_name(format!("{} {name}", self.name)).args([output_flag()]);
+        let command = command.bin_name(format!("{} {name}", self.name)).arg(output_flag().global(true));
         match command.try_get_matches_from(arguments) {
             Err(error) => stopped(mode, None, &error),
             Ok(matches) => match run(matches).await {
@@ -229,6 +230,12 @@ fn closest<'a>(asked: &str, known: &'a [String]) -> Option<&'a String> {
 /// Shows why an application cannot even start, in the form that its command line asks for, and gives the exit code.
 pub fn show_failure(arguments: &[OsString], error: ActionError) -> u8 {
     show(Mode::asked_for(arguments), &Envelope::refusal(Surface::Cli, None, error))
+}
+
+/// Shows what an extra command found, in the form that its command line asks for, and gives the exit code.
+pub fn show_data(matches: &ArgMatches, data: Value) -> u8 {
+    let mode = Mode::named(matches.get_one::<String>("output").map(String::as_str));
+    show(mode, &Envelope::of_data(Surface::Cli, data))
 }
 
 /// Shows a command line that does not parse.

@@ -1,6 +1,7 @@
 //! Comparing an envelope with what the table says: exact, but for what no table can know.
 
 use runyard::Surface;
+use runyard_redact::without_tags;
 use serde_json::{Map, Value, json};
 
 /// Stands for an id `inv_…`.
@@ -98,7 +99,9 @@ fn fits(expected: &Value, actual: &Value) -> bool {
         Some(ARTIFACT_ID) => text.is_some_and(|id| is_id(id, "art_")),
         Some(DURATION) => actual.is_u64(),
         Some(TIME) => text.is_some_and(is_time),
-        _ => expected == actual,
+        // The tags of placeholders are different in every process.
+        Some(expected) => text.is_some_and(|text| without_tags(text) == expected),
+        None => expected == actual,
     }
 }
 

@@ -1,9 +1,10 @@
 //! What a command says on its standard error while it runs: logs, progress and artifacts, one in each line.
 
+use runyard_redact::process;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
-use crate::{Artifact, Context, Fields, LogLevel, Progress, scrub};
+use crate::{Artifact, Context, Fields, LogLevel, Progress};
 
 /// What a line has beyond this is left out.
 const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -49,12 +50,12 @@ impl Line {
         match object.map_or(Report::Plain, Report::of) {
             Report::Plain => {
                 let rest = if self.cut { "…" } else { "" };
-                context.logger().info(scrub::text(text) + rest, Fields::new());
+                context.logger().info(process::text(text) + rest, Fields::new());
             }
             Report::Progress(progress) => context.progress().report(progress),
             Report::Artifact(artifact) => drop(context.artifacts().add(artifact)),
             Report::Log { level, message, fields } => {
-                context.logger().log(level, scrub::text(&message), fields)
+                context.logger().log(level, process::text(&message), fields)
             }
         }
     }
@@ -95,7 +96,7 @@ fn progress(mut object: Map<String, Value>) -> Progress {
     let percent = object.shift_remove("percent").as_ref().and_then(Value::as_f64);
     let mut progress = percent.map_or_else(Progress::default, Progress::percent);
     if let Some(Value::String(message)) = object.shift_remove("message") {
-        progress = progress.message(scrub::text(&message));
+        progress = progress.message(process::text(&message));
     }
     object.iter().fold(progress, |progress, (key, value)| progress.field(key, value))
 }

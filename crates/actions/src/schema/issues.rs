@@ -159,7 +159,7 @@ pub(crate) fn from_serde(error: &serde_path_to_error::Error<serde_json::Error>) 
     // Serde quotes the value before the comma; only what comes after it is safe to repeat.
     let message = match text.rsplit_once(", expected ") {
         Some((_, expected)) => format!("Expected {expected}."),
-        None => crate::scrub::text(&text),
+        None => runyard_redact::process::text(&text),
     };
     Issue { path, message }
 }

@@ -159,10 +159,24 @@ impl Hub {
 
     /// Sends a request with these headers; the status and the body.
     pub(crate) fn get(&self, path: &str, headers: &str) -> (u16, String) {
+        self.request("GET", path, headers, "")
+    }
+
+    /// Posts JSON with the token; the status and the body.
+    pub(crate) fn post(&self, path: &str, token: &str, body: &str) -> (u16, String) {
+        let length = body.len();
+        let headers = format!(
+            "Authorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
+        );
+        self.request("POST", path, &headers, body)
+    }
+
+    fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(self.address()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let host = self.address();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n").unwrap();
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n");
+        write!(stream, "{head}{body}").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let status = answer.split(' ').nth(1).unwrap().parse().unwrap();

@@ -319,6 +319,12 @@ table! {
         "Stop this process; a newer one owns the run, so follow the run there."
     StorageNewerSchema "storage.newer_schema" Permanent 500 1 INTERNAL AfterRecovery
         "Install the Runyard version that last wrote this data directory, or a newer one."
+    StorageDiskFull "storage.disk_full" Transient 503 1 UNAVAILABLE Backoff
+        "Free space on the disk of the data directory or of the database, then repeat the call."
+    StorageReadOnly "storage.read_only" Permanent 500 1 INTERNAL AfterRecovery
+        "Make the data directory and its files writable for the user that runs Runyard."
+    StorageCorrupt "storage.corrupt" FailFast 500 1 INTERNAL AfterRecovery
+        "Keep a copy of the data directory, check the disk, and restore the last backup that verifies."
     StoragePoisoned "storage.poisoned" FailFast 503 1 UNAVAILABLE AfterRecovery
         "Check the disk for errors, then restart Runyard so that it reads back what is durable."
 

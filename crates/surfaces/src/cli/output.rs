@@ -32,7 +32,12 @@ impl Mode {
                 Some(rest) => rest.strip_prefix('='),
                 None => None,
             });
-        match flagged {
+        Mode::named(flagged)
+    }
+
+    /// The mode of this name; else by what standard output is.
+    pub(super) fn named(name: Option<&str>) -> Mode {
+        match name {
             Some("text") => Mode::Text,
             Some("json") => Mode::Json,
             Some("ndjson") => Mode::Ndjson,

@@ -1,0 +1,99 @@
+//! Which database an installation uses, and opening it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use runyard::{ActionError, Code};
+use runyard_store::{StorageError, Store};
+use runyard_store_postgres::PostgresStore;
+use runyard_store_sqlite::{OpenOptions, SqliteStore};
+
+use crate::home::Home;
+
+/// Says that the database is PostgreSQL, and where.
+const URL_VARIABLE: &str = "RUNYARD_DATABASE_URL";
+
+/// Where everything is recorded.
+pub(crate) enum Database {
+    Sqlite(PathBuf),
+    /// With its password, so it is never shown.
+    Postgres(String),
+}
+
+/// A database that is open.
+pub(crate) enum Opened {
+    Sqlite(Arc<SqliteStore>),
+    Postgres(Arc<PostgresStore>),
+}
+
+impl Database {
+    /// What `RUNYARD_DATABASE_URL` says; else the file in the home.
+    pub(crate) fn of(home: &Home) -> Result<Self, ActionError> {
+        match std::env::var(URL_VARIABLE) {
+            Ok(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+                Ok(Database::Postgres(url))
+            }
+            Ok(url) if url.is_empty() => Ok(Database::Sqlite(home.database())),
+            Err(std::env::VarError::NotPresent) => Ok(Database::Sqlite(home.database())),
+            // What it says is not repeated: it may hold a password.
+            _ => Err(ActionError::new(
+                Code::StorageValidation,
+                format!(
+                    "{URL_VARIABLE} must begin with postgres:// or postgresql://; without it SQLite is used."
+                ),
+            )),
+        }
+    }
+
+    /// Opens it to write, under the name that others are told.
+    pub(crate) async fn open(&self, owner: &str) -> Result<Opened, ActionError> {
+        match self {
+            Database::Sqlite(path) => {
+                let options = OpenOptions::new(path, owner);
+                let opened = tokio::task::spawn_blocking(move || SqliteStore::open(options)).await;
+                Ok(Opened::Sqlite(Arc::new(finished(opened)?)))
+            }
+            Database::Postgres(url) => connect(url).await,
+        }
+    }
+
+    /// Opens it to read, also beside a process that writes.
+    pub(crate) async fn open_to_read(&self) -> Result<Opened, ActionError> {
+        match self {
+            Database::Sqlite(path) => {
+                let path = path.clone();
+                let opened = tokio::task::spawn_blocking(move || SqliteStore::open_read_only(path)).await;
+                Ok(Opened::Sqlite(Arc::new(finished(opened)?)))
+            }
+            Database::Postgres(url) => connect(url).await,
+        }
+    }
+}
+
+async fn connect(url: &str) -> Result<Opened, ActionError> {
+    let store = PostgresStore::connect(url).await.map_err(refused)?;
+    Ok(Opened::Postgres(Arc::new(store)))
+}
+
+fn finished<T>(task: Result<Result<T, StorageError>, tokio::task::JoinError>) -> Result<T, ActionError> {
+    task.map_err(|error| ActionError::internal(error.to_string()))?.map_err(refused)
+}
+
+impl Opened {
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Opened::Sqlite(store) => Arc::clone(store) as Arc<dyn Store>,
+            Opened::Postgres(store) => Arc::clone(store) as Arc<dyn Store>,
+        }
+    }
+}
+
+/// A store's error, as the error of an action.
+pub(crate) fn refused(error: StorageError) -> ActionError {
+    let code = error.code();
+    let mut message = error.to_string();
+    if let Some(first) = message.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    ActionError::new(code, format!("{message}."))
+}

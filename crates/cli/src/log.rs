@@ -1,0 +1,163 @@
+//! `runyard log`: checks and copies the record.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgMatches, Command, value_parser};
+use indicatif::{ProgressBar, ProgressStyle};
+use runyard::{ActionError, Code, Issue, RunId};
+use runyard_store::{Break, RunsQuery, Verified, verify};
+use runyard_surfaces::cli::{ExtraCommand, ExtraRun, show_data};
+use serde_json::json;
+
+use crate::database::{Database, Opened, refused};
+use crate::home::Home;
+
+/// How many runs are listed at once.
+const RUNS_PAGE: u32 = 500;
+/// How many breaks are named.
+const BREAKS_MAX: usize = 100;
+
+pub(crate) fn command(home: Home) -> ExtraCommand {
+    let verify = Command::new("verify")
+        .about("Check the record: no gap, nothing changed. Also beside a running hub")
+        .arg(
+            Arg::new("run")
+                .value_name("RUN")
+                .help("Only this run; all runs and the database itself otherwise"),
+        );
+    let backup =
+        Command::new("backup").about("Copy the SQLite database into a new file while it is used").arg(
+            Arg::new("file")
+                .value_name("FILE")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("The copy; it must not be there yet"),
+        );
+    let command = Command::new("log")
+        .about("Check or copy what is recorded")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands([verify, backup]);
+    let run = move |matches: ArgMatches| {
+        Box::pin(async move {
+            let database = Database::of(&home)?;
+            let data = match matches.subcommand() {
+                Some(("verify", asked)) => match asked.get_one::<String>("run") {
+                    Some(run) => verify_one(&database, run).await?,
+                    None => verify_all(&database).await?,
+                },
+                Some(("backup", asked)) => match asked.get_one::<PathBuf>("file") {
+                    Some(file) => back_up(&database, file).await?,
+                    None => json!(null),
+                },
+                _ => json!(null),
+            };
+            Ok(show_data(&matches, data))
+        }) as ExtraRun
+    };
+    ExtraCommand { command, run: Box::new(run) }
+}
+
+async fn verify_one(database: &Database, run: &str) -> Result<serde_json::Value, ActionError> {
+    let id: RunId = run.parse().map_err(|error| {
+        ActionError::new(Code::ValidationError, "Invalid command line.")
+            .with_issues(vec![Issue::root(format!("RUN is {error}."))])
+    })?;
+    let store = database.open_to_read().await?.store();
+    match verify(&*store, id).await.map_err(refused)? {
+        Ok(Verified { events, head }) => {
+            Ok(json!({"run": id, "events": events, "head": head.map(|head| head.to_string())}))
+        }
+        Err(found) => Err(broken(vec![Issue::root(named(id, &found))], 1)),
+    }
+}
+
+async fn verify_all(database: &Database) -> Result<serde_json::Value, ActionError> {
+    let opened = database.open_to_read().await?;
+    let store = opened.store();
+    let progress = progress();
+    let mut issues = damage(&opened).await?;
+    let (mut runs, mut events, mut broken_runs) = (0_u64, 0_u64, 0_usize);
+    let mut before = None;
+    loop {
+        let query = RunsQuery { status: None, before, limit: RUNS_PAGE };
+        let page = store.runs(query).await.map_err(refused)?;
+        before = page.runs.last().map(|row| row.run);
+        for row in page.runs {
+            match verify(&*store, row.run).await.map_err(refused)? {
+                Ok(verified) => events += verified.events,
+                Err(found) => {
+                    broken_runs += 1;
+                    if issues.len() < BREAKS_MAX {
+                        issues.push(Issue::root(named(row.run, &found)));
+                    }
+                }
+            }
+            runs += 1;
+            progress.set_position(runs);
+        }
+        if !page.more {
+            break;
+        }
+    }
+    progress.finish_and_clear();
+    if issues.is_empty() {
+        return Ok(json!({"runs": runs, "events": events}));
+    }
+    Err(broken(issues, broken_runs))
+}
+
+/// What is wrong with the database itself.
+async fn damage(opened: &Opened) -> Result<Vec<Issue>, ActionError> {
+    match opened {
+        Opened::Sqlite(store) => {
+            let findings = store.check().await.map_err(refused)?;
+            Ok(findings
+                .into_iter()
+                .take(BREAKS_MAX)
+                .map(|finding| Issue::root(finding.to_string()))
+                .collect())
+        }
+        // The server checks its own pages when it reads them.
+        Opened::Postgres(_) => Ok(Vec::new()),
+    }
+}
+
+fn named(run: RunId, found: &Break) -> String {
+    format!("{run}, {found}.")
+}
+
+fn broken(issues: Vec<Issue>, runs: usize) -> ActionError {
+    let message = match runs {
+        0 => "The database is damaged.".to_owned(),
+        1 => "The log of a run does not hold.".to_owned(),
+        runs => format!("The logs of {runs} runs do not hold."),
+    };
+    ActionError::new(Code::StorageCorrupt, message).with_issues(issues)
+}
+
+async fn back_up(database: &Database, file: &Path) -> Result<serde_json::Value, ActionError> {
+    let Opened::Sqlite(store) = database.open_to_read().await? else {
+        let message = "PostgreSQL has its own backups: use pg_dump or a base backup.";
+        return Err(ActionError::new(Code::StorageValidation, message));
+    };
+    let progress = progress();
+    let told = progress.clone();
+    store.backup_to(file, move |done| told.set_position(done.done)).await.map_err(refused)?;
+    progress.finish_and_clear();
+    let bytes = std::fs::metadata(file).map(|file| file.len()).unwrap_or_default();
+    Ok(json!({"file": file.display().to_string(), "bytes": bytes}))
+}
+
+/// Shown while something takes long, to people only.
+fn progress() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let progress = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} done, {elapsed}") {
+        progress.set_style(style);
+    }
+    progress
+}

@@ -1,0 +1,396 @@
+//! The forms in which a secret value is written down.
+//!
+//! Every pattern is given as it looks without line breaks and the indentation after them, because that is how texts are
+//! looked at: a value that was wrapped at any column is then found like any other.
+
+use std::collections::BTreeSet;
+
+use super::KNOWN_ALONE_MIN;
+
+/// Longer patterns are looked for in pieces of about this length, so that little has to be held back.
+pub(crate) const PIECE_MAX: usize = 1024;
+/// A line of a value with several is looked for alone from this length on, as it stands in a diff or a quotation.
+const LINE_MIN: usize = 16;
+/// Line breaks and indentation are passed over up to this many bytes in a row; then they count as one line feed.
+pub(crate) const GAP_MAX: usize = 32;
+
+/// All the patterns of a value, for one way of looking at a text.
+pub(super) fn of(value: &[u8], look: Look) -> BTreeSet<Vec<u8>> {
+    let mut found = BTreeSet::new();
+    // The blanks of a PEM header are never where it is wrapped, and keys are common: they are not worth a second look.
+    let has_blanks =
+        |line: &[u8]| !line.starts_with(b"-----") && line.iter().any(|byte| matches!(byte, b' ' | b'\t'));
+    if look == Look::WithIndentation && !value.split(|byte| *byte == b'\n').any(has_blanks) {
+        return found;
+    }
+    let mut add = |form: Vec<u8>| {
+        if look == Look::WithIndentation && !form.iter().any(|byte| matches!(byte, b' ' | b'\t')) {
+            return;
+        }
+        let flat = flattened(&form, look);
+        // Behind or before somebody else's backslash, its first letter or last backslash would be taken for an escape.
+        let inner = flat.strip_prefix(b"n").or(flat.strip_prefix(b"r")).unwrap_or(&flat);
+        let trimmed = inner.len() - inner.iter().rev().take_while(|byte| **byte == b'\\').count();
+        if (KNOWN_ALONE_MIN..flat.len()).contains(&trimmed) && trimmed <= PIECE_MAX {
+            found.insert(inner[..trimmed].to_vec());
+        }
+        let pieces = flat.len().div_ceil(PIECE_MAX).max(1);
+        for piece in flat.chunks(flat.len().div_ceil(pieces).max(1)) {
+            if piece.len() >= KNOWN_ALONE_MIN {
+                found.insert(piece.to_vec());
+            }
+        }
+    };
+    add(value.to_vec());
+    for line in value.split(|byte| *byte == b'\n' || *byte == b'\r') {
+        let line = line.trim_ascii();
+        if line.len() >= LINE_MIN && line.len() < value.len() && !line.starts_with(b"-----") {
+            add(line.to_vec());
+        }
+    }
+    // A file's last line break is seldom part of what is encoded, and sometimes is.
+    let trimmed = value.trim_ascii();
+    for value in if trimmed.len() == value.len() { vec![value] } else { vec![value, trimmed] } {
+        for alphabet in [BASE64, BASE64_URL] {
+            (0..3).flat_map(|alignment| base64_inside(value, alignment, alphabet)).for_each(&mut add);
+        }
+        add(hex(value, b"0123456789abcdef"));
+        add(hex(value, b"0123456789ABCDEF"));
+        percent_encoded(value).into_iter().for_each(&mut add);
+        escaped(value).into_iter().for_each(&mut add);
+    }
+    found
+}
+
+/// How a text is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Without line breaks and the indentation after them: what was wrapped is found wherever it was put.
+    #[default]
+    WithoutIndentation,
+    /// Without line breaks only. A value that has blanks of its own may have been wrapped right before one, which would
+    /// then be taken for indentation.
+    WithIndentation,
+}
+
+/// What is left of a text when line breaks are passed over.
+pub(crate) fn flattened(text: &[u8], look: Look) -> Vec<u8> {
+    let mut flat = Vec::with_capacity(text.len());
+    let mut gap = Gap::new(look);
+    let mut take = |step| match step {
+        Step::Kept(byte) => flat.push(byte),
+        Step::Passed => {}
+        Step::Break => flat.push(b'\n'),
+    };
+    text.iter().for_each(|byte| gap.step(*byte, &mut take));
+    gap.finish(&mut take);
+    let from = flat.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\n')).unwrap_or(flat.len());
+    flat.drain(..from);
+    while flat.last() == Some(&b'\n') {
+        flat.pop();
+    }
+    flat
+}
+
+/// Where a text stands between lines. The start of a text is like the middle of a line.
+///
+/// A line break may also be written as an escape, `\n` or `\r` behind one or more backslashes: that is how wrapped text
+/// looks in a string of JSON, or in a string inside a string.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gap {
+    look: Look,
+    passed: usize,
+    /// Backslashes that may be the start of such an escape.
+    backslashes: usize,
+}
+
+/// What becomes of a byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Kept(u8),
+    Passed,
+    Break,
+}
+
+/// More backslashes than this are no escape any more.
+const BACKSLASHES_MAX: usize = 8;
+
+impl Gap {
+    pub(crate) fn new(look: Look) -> Self {
+        Gap { look, ..Gap::default() }
+    }
+
+    pub(crate) fn look(self) -> Look {
+        self.look
+    }
+
+    /// Whether the next byte is more than the next of a line.
+    pub(crate) fn is_open(self) -> bool {
+        self.passed > 0 || self.backslashes > 0
+    }
+
+    /// Takes a byte, and tells what becomes of the bytes that are settled by it, in their order.
+    pub(crate) fn step(&mut self, byte: u8, tell: &mut impl FnMut(Step)) {
+        match byte {
+            b'\\' => {
+                self.backslashes += 1;
+                if self.backslashes > BACKSLASHES_MAX {
+                    self.finish(tell);
+                }
+            }
+            b'n' | b'r' if self.backslashes > 0 => {
+                for _ in 0..=std::mem::take(&mut self.backslashes) {
+                    self.pass(tell);
+                }
+            }
+            _ => {
+                self.finish(tell);
+                let passes = match byte {
+                    b'\n' | b'\r' => true,
+                    b' ' | b'\t' => self.passed > 0 && self.look == Look::WithoutIndentation,
+                    _ => false,
+                };
+                if passes {
+                    self.pass(tell);
+                } else {
+                    self.passed = 0;
+                    tell(Step::Kept(byte));
+                }
+            }
+        }
+    }
+
+    /// Tells that what was waited for did not come.
+    pub(crate) fn finish(&mut self, tell: &mut impl FnMut(Step)) {
+        for _ in 0..std::mem::take(&mut self.backslashes) {
+            self.passed = 0;
+            tell(Step::Kept(b'\\'));
+        }
+    }
+
+    fn pass(&mut self, tell: &mut impl FnMut(Step)) {
+        self.passed += 1;
+        tell(if self.passed == GAP_MAX { Step::Break } else { Step::Passed });
+    }
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// Base64 of a text in which the value stands after `alignment` other bytes: the characters that depend on the value
+/// alone, and the same up to the end of the text, if the value is its end.
+fn base64_inside(value: &[u8], alignment: usize, alphabet: &[u8; 64]) -> Vec<Vec<u8>> {
+    let mut bytes = vec![0; alignment];
+    bytes.extend_from_slice(value);
+    let bits = bytes.len() * 8;
+    let digit = |index: usize| {
+        let value = (0..6).fold(0u8, |value, bit| {
+            let at = index * 6 + bit;
+            let set = at < bits && bytes[at / 8] >> (7 - at % 8) & 1 == 1;
+            value << 1 | u8::from(set)
+        });
+        alphabet[usize::from(value)]
+    };
+    let (first, whole, all) = ((alignment * 8).div_ceil(6), bits / 6, bits.div_ceil(6));
+    let inside: Vec<u8> = (first..whole).map(digit).collect();
+    if whole == all {
+        return vec![inside];
+    }
+    let mut at_the_end: Vec<u8> = (first..all).map(digit).collect();
+    let unpadded = at_the_end.clone();
+    while !(first + at_the_end.len()).is_multiple_of(4) {
+        at_the_end.push(b'=');
+    }
+    vec![inside, unpadded, at_the_end]
+}
+
+fn hex(value: &[u8], digits: &[u8; 16]) -> Vec<u8> {
+    value.iter().flat_map(|byte| [digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]).collect()
+}
+
+/// What common encoders leave as it is, besides letters and digits.
+const LEFT_BY_PERCENT_ENCODERS: [&[u8]; 8] = [
+    b"-_.!~*'()",            // encodeURIComponent
+    b"-_.~",                 // RFC 3986
+    b"-_.~/",                // Python's quote
+    b"*-._",                 // forms
+    b"-_.",                  // PHP's urlencode
+    b"-_.!~*'();,/?:@&=+$#", // encodeURI
+    b"-_.!~*'()$&+,%",       // the user name and password of a URL
+    b"",
+];
+
+fn percent_encoded(value: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms = Vec::new();
+    for digits in [b"0123456789ABCDEF", b"0123456789abcdef"] {
+        let encode = |keep: &dyn Fn(u8) -> bool, space: &[u8]| {
+            let mut form = Vec::with_capacity(value.len() * 3);
+            for byte in value {
+                match byte {
+                    b' ' if !space.is_empty() => form.extend_from_slice(space),
+                    byte if keep(*byte) => form.push(*byte),
+                    byte => {
+                        form.push(b'%');
+                        form.extend_from_slice(&hex(&[*byte], digits));
+                    }
+                }
+            }
+            form
+        };
+        for left in LEFT_BY_PERCENT_ENCODERS {
+            let keep = |byte: u8| byte.is_ascii_alphanumeric() || left.contains(&byte);
+            forms.push(encode(&keep, b""));
+            if value.contains(&b' ') {
+                forms.push(encode(&keep, b"+"));
+            }
+        }
+        forms.push(encode(&|_| false, b""));
+    }
+    forms
+}
+
+/// As strings of JSON (once and twice), of shells, and of XML.
+fn escaped(value: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms = vec![
+        replaced(value, &[(b'\'', br"'\''")]),
+        replaced(value, &[(b'\'', br#"'"'"'"#)]),
+        replaced(value, &[(b'\\', br"\\"), (b'"', b"\\\""), (b'$', br"\$"), (b'`', b"\\`")]),
+        replaced(value, &[(b'&', b"&amp;"), (b'<', b"&lt;"), (b'>', b"&gt;")]),
+        replaced(
+            value,
+            &[(b'&', b"&amp;"), (b'<', b"&lt;"), (b'>', b"&gt;"), (b'"', b"&quot;"), (b'\'', b"&#39;")],
+        ),
+        value.iter().fold(Vec::new(), |mut form, byte| {
+            if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"_-./:,+@%".contains(byte) {
+                form.push(b'\\');
+            }
+            form.push(*byte);
+            form
+        }),
+    ];
+    let Ok(text) = std::str::from_utf8(value) else { return forms };
+    for style in JsonStyle::ALL {
+        let once = json_escaped(text, style);
+        // Text inside a string inside a string: the second writer has only backslashes and quotes left to escape.
+        let twice = replaced(&once, &[(b'\\', br"\\"), (b'"', b"\\\"")]);
+        forms.push(replaced(&twice, &[(b'\\', br"\\"), (b'"', b"\\\"")]));
+        forms.push(twice);
+        forms.push(once);
+    }
+    forms
+}
+
+fn replaced(value: &[u8], table: &[(u8, &[u8])]) -> Vec<u8> {
+    value.iter().fold(Vec::with_capacity(value.len()), |mut form, byte| {
+        match table.iter().find(|(from, _)| from == byte) {
+            Some((_, to)) => form.extend_from_slice(to),
+            None => form.push(*byte),
+        }
+        form
+    })
+}
+
+/// The freedoms that writers of JSON take.
+#[derive(Clone, Copy)]
+struct JsonStyle {
+    slash: bool,
+    html: bool,
+    ascii: bool,
+    upper: bool,
+    /// Everything as `\uXXXX`.
+    all: bool,
+}
+
+impl JsonStyle {
+    const PLAIN: JsonStyle = JsonStyle { slash: false, html: false, ascii: false, upper: false, all: false };
+    const ALL: [JsonStyle; 10] = [
+        JsonStyle::PLAIN,
+        JsonStyle { upper: true, ..JsonStyle::PLAIN },
+        JsonStyle { slash: true, ..JsonStyle::PLAIN },
+        JsonStyle { html: true, ..JsonStyle::PLAIN },
+        JsonStyle { html: true, upper: true, ..JsonStyle::PLAIN },
+        JsonStyle { ascii: true, ..JsonStyle::PLAIN },
+        JsonStyle { ascii: true, upper: true, ..JsonStyle::PLAIN },
+        JsonStyle { ascii: true, slash: true, ..JsonStyle::PLAIN },
+        JsonStyle { all: true, ..JsonStyle::PLAIN },
+        JsonStyle { all: true, upper: true, ..JsonStyle::PLAIN },
+    ];
+}
+
+fn json_escaped(text: &str, style: JsonStyle) -> Vec<u8> {
+    let mut form = Vec::with_capacity(text.len());
+    for character in text.chars() {
+        let short = match character {
+            '"' => Some(b'"'),
+            '\\' => Some(b'\\'),
+            '\n' => Some(b'n'),
+            '\r' => Some(b'r'),
+            '\t' => Some(b't'),
+            '\u{8}' => Some(b'b'),
+            '\u{c}' => Some(b'f'),
+            '/' if style.slash => Some(b'/'),
+            _ => None,
+        };
+        let escapes = style.all
+            || character < ' '
+            || (style.html && matches!(character, '<' | '>' | '&' | '\'' | '\u{2028}' | '\u{2029}'))
+            || (style.ascii && character > '~');
+        match short {
+            Some(short) if !style.all => form.extend_from_slice(&[b'\\', short]),
+            _ if escapes => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    let digits =
+                        if style.upper { format!("\\u{unit:04X}") } else { format!("\\u{unit:04x}") };
+                    form.extend_from_slice(digits.as_bytes());
+                }
+            }
+            _ => form.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    form
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(value: &str, form: &str) {
+        let forms = of(value.as_bytes(), Look::WithoutIndentation);
+        assert!(forms.contains(&flattened(form.as_bytes(), Look::default())), "{form} is no form of {value}");
+    }
+
+    #[test]
+    fn a_value_is_known_in_every_form() {
+        check("pass word/1+?", "pass word/1+?");
+        check("pass word/1+?", "cGFzcyB3b3JkLzErPw==");
+        check("pass word/1+?", "cGFzcyB3b3JkLzErPw");
+        check("pass word/1+?", "7061737320776f72642f312b3f");
+        check("pass word/1+?", "pass%20word%2F1%2B%3F");
+        check("pass word/1+?", "pass%20word%2f1%2b%3f");
+        check("pass word/1+?", "pass+word%2F1%2B%3F");
+        check("pass word/1+?", "pass%20word/1%2B%3F");
+        check("pass word/1+?", "%70%61%73%73%20%77%6F%72%64%2F%31%2B%3F");
+        check(r#"say "no"\now"#, r#"say \"no\"\\now"#);
+        check(r#"say "no"\now"#, r#"say \\\"no\\\"\\\\now"#);
+        check("söcret/x", r"s\u00f6cret\/x");
+        check("söcret/x", r"s\u00F6cret/x");
+        check("it's a secret", r"it'\''s a secret");
+    }
+
+    #[test]
+    fn base64_is_known_after_any_number_of_other_bytes() {
+        // "user:" + value, "ab" + value, "a" + value.
+        check("correct-horse", "jb3JyZWN0LWhvcnNl");
+        check("correct-horse", "Y29ycmVjdC1ob3JzZQ==");
+        check("correct-horse", "NvcnJlY3QtaG9yc2U");
+    }
+
+    #[test]
+    fn line_breaks_and_indentation_are_no_part_of_a_pattern() {
+        assert_eq!(flattened(b"ab\r\n  cd e\n\n\tf\n", Look::WithoutIndentation), b"abcd ef");
+        assert_eq!(flattened(b"ab\r\n  cd e\n\n\tf\n", Look::WithIndentation), b"ab  cd e\tf");
+        assert_eq!(flattened(b"  ab", Look::WithoutIndentation), b"ab");
+        check("-----BEGIN X-----\n0123456789abcdef\nfedcba9876543210\n-----END X-----", "fedcba9876543210");
+    }
+}

@@ -1,0 +1,377 @@
+//! What the store costs, against the disk that it writes to: every ratio is taken within one run, in turns.
+//!
+//! A batch is what one `fdatasync` makes durable: the raw loop appends so many events and syncs; the store may commit at most
+//! so many together, while 64 runs each have one append under way (of one event; of four for 256). An event is about 1 kB;
+//! hash chain, projection and append id are on.
+//!
+//! `RUNYARD_BENCH_DIR` says on which disk; in memory (`/dev/shm`) it shows what the processor alone costs.
+//!
+//! `cargo bench -p runyard-store-sqlite`, or with the names of parts: `-- batches latency replay tails size chain`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "this is a benchmark")]
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use runyard_domain::{AppendId, EventId, RunId, Timestamp};
+use runyard_redact::Safe;
+use runyard_store::{Change, EventLog, Hash, NewEvent, Place, Projection, Tail, Writes, verify};
+use runyard_store_sqlite::{OpenOptions, SqliteStore};
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+
+const RUNS: usize = 64;
+const ROUNDS: usize = 21;
+const ROUND: Duration = Duration::from_millis(150);
+
+fn main() {
+    let parts: Vec<String> = std::env::args().skip(1).filter(|part| !part.starts_with('-')).collect();
+    let is_asked = |part: &str| parts.is_empty() || parts.iter().any(|asked| asked == part);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build().unwrap();
+    let begun = Instant::now();
+    type Part = (&'static str, fn(&Runtime));
+    let all: [Part; 7] = [
+        ("batches", batches),
+        ("latency", latency),
+        ("replay", replay),
+        ("replay", replay_interleaved),
+        ("tails", tails),
+        ("size", size),
+        ("chain", chain),
+    ];
+    for (name, part) in all {
+        if is_asked(name) {
+            part(&runtime);
+        }
+    }
+    println!("took {:.0} s", begun.elapsed().as_secs_f64());
+}
+
+fn unique() -> [u8; 10] {
+    static COUNT: AtomicU64 = AtomicU64::new(1);
+    let mut unique = [0; 10];
+    unique[2..].copy_from_slice(&COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+    unique
+}
+
+fn text() -> &'static str {
+    static TEXT: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    TEXT.get_or_init(|| "The quick brown fox. ".repeat(39))
+}
+
+fn event() -> NewEvent {
+    let id = EventId::from_parts(1_700_000_000_000, &unique());
+    let payload = Safe::object([("text", text().into()), ("index", 7.into())]);
+    NewEvent::new(id, Timestamp::from_unix_ms(1_700_000_000_000), "run.message.delta", payload)
+}
+
+fn change(run: RunId, after: u64, events: usize) -> Change {
+    let append = AppendId::from_parts(1_700_000_000_000, &unique());
+    let state = Safe::object([("state", "running".into()), ("since", 1_700_000_000_000.into())]);
+    let writes = Writes {
+        events: (0..events).map(|_| event()).collect(),
+        projection: Some(Projection { status: "running", state }),
+        ..Writes::default()
+    };
+    Change { run, append, generation: None, place: Place::At(after, writes) }
+}
+
+fn new_run() -> RunId {
+    RunId::from_parts(1_700_000_000_000, &unique())
+}
+
+fn folder() -> tempfile::TempDir {
+    let on = std::env::var("RUNYARD_BENCH_DIR").unwrap_or_else(|_| env!("CARGO_TARGET_TMPDIR").to_owned());
+    tempfile::tempdir_in(on).unwrap()
+}
+
+fn open(folder: &Path, group_events_max: usize) -> Arc<SqliteStore> {
+    let options = OpenOptions::new(folder.join("runyard.db"), "benchmark").group_events_max(group_events_max);
+    Arc::new(SqliteStore::open(options).unwrap())
+}
+
+/// The bytes of one event, as they are stored.
+fn stored_event(runtime: &Runtime) -> Vec<u8> {
+    let folder = folder();
+    let store = open(folder.path(), 1);
+    let run = new_run();
+    runtime.block_on(async {
+        store.append(change(run, 0, 2)).await.unwrap();
+        store.read(run, 1, 1).await.unwrap()[0].body.to_vec()
+    })
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn raw_round(file: &mut File, batch: &[u8], events: usize) -> f64 {
+    let begun = Instant::now();
+    let mut written = 0;
+    while begun.elapsed() < ROUND {
+        file.write_all(batch).unwrap();
+        file.sync_data().unwrap();
+        written += events;
+    }
+    written as f64 / begun.elapsed().as_secs_f64()
+}
+
+/// Appends to all runs for a while, one append under way in each; events per second.
+async fn store_round(store: &Arc<SqliteStore>, runs: &mut Vec<(RunId, u64)>, events: usize) -> f64 {
+    let begun = Instant::now();
+    let mut tasks = JoinSet::new();
+    for (run, mut after) in runs.drain(..) {
+        let store = Arc::clone(store);
+        tasks.spawn(async move {
+            let from = after;
+            while begun.elapsed() < ROUND {
+                after = store.append(change(run, after, events)).await.unwrap().last;
+            }
+            (run, after, after - from)
+        });
+    }
+    let mut written = 0;
+    while let Some(done) = tasks.join_next().await {
+        let (run, after, more) = done.unwrap();
+        runs.push((run, after));
+        written += more;
+    }
+    written as f64 / begun.elapsed().as_secs_f64()
+}
+
+fn batches(runtime: &Runtime) {
+    let body = stored_event(runtime);
+    println!("(a) durable events/s, {RUNS} runs, {} B each; medians of {ROUNDS} rounds in turns", body.len());
+    println!("    batch        raw      store   ratio   events/commit");
+    for batch in batch_sizes() {
+        let folder = folder();
+        let mut file = File::create(folder.path().join("raw")).unwrap();
+        let bytes = body.repeat(batch);
+        let store = open(folder.path(), batch);
+        let mut runs: Vec<(RunId, u64)> = (0..RUNS).map(|_| (new_run(), 0)).collect();
+        let (mut raw, mut stored) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            raw.push(raw_round(&mut file, &bytes, batch));
+            stored.push(runtime.block_on(store_round(&store, &mut runs, batch.div_ceil(RUNS))));
+        }
+        let ratio = median(raw.iter().zip(&stored).map(|(raw, stored)| stored / raw).collect());
+        let (raw, stored) = (median(raw), median(stored));
+        let group = runs.iter().map(|(_, after)| after).sum::<u64>() as f64 / store.commits() as f64;
+        println!("    {batch:5} {raw:10.0} {stored:10.0}   {:4.0} %   {group:.1}", ratio * 100.0);
+        for (run, after) in runs.iter().take(1) {
+            let verified = runtime.block_on(verify(&*store, *run)).unwrap().unwrap();
+            assert_eq!(verified.events, *after);
+        }
+    }
+}
+
+fn percentile(times: &mut [Duration], part: f64) -> f64 {
+    times.sort();
+    times[((times.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e6
+}
+
+fn latency(runtime: &Runtime) {
+    let body = stored_event(runtime);
+    let folder = folder();
+    let mut file = File::create(folder.path().join("raw")).unwrap();
+    let store = open(folder.path(), 256);
+    let run = new_run();
+    let (mut raw, mut stored, mut after) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..ROUNDS {
+        let until = Instant::now() + ROUND;
+        while Instant::now() < until {
+            let begun = Instant::now();
+            file.write_all(&body).unwrap();
+            file.sync_data().unwrap();
+            raw.push(begun.elapsed());
+        }
+        let until = Instant::now() + ROUND;
+        runtime.block_on(async {
+            while Instant::now() < until {
+                let change = change(run, after, 1);
+                let begun = Instant::now();
+                after = store.append(change).await.unwrap().last;
+                stored.push(begun.elapsed());
+            }
+        });
+    }
+    let (raw50, raw99) = (percentile(&mut raw, 0.5), percentile(&mut raw, 0.99));
+    let (p50, p99) = (percentile(&mut stored, 0.5), percentile(&mut stored, 0.99));
+    println!("(b) latency of one append in us: p50 {p50:.0}, p99 {p99:.0}");
+    println!(
+        "    one event appended and fdatasync: p50 {raw50:.0}, p99 {raw99:.0}; p50 ratio {:.1}",
+        p50 / raw50
+    );
+}
+
+/// Fills one run, in changes of 256 events.
+async fn fill(store: &SqliteStore, events: u64) -> RunId {
+    let run = new_run();
+    let mut after = 0;
+    while after < events {
+        let more = (events - after).min(256) as usize;
+        after = store.append(change(run, after, more)).await.unwrap().last;
+    }
+    run
+}
+
+async fn read_all(store: &SqliteStore, run: RunId) -> (u64, u64) {
+    let (mut after, mut bytes) = (0, 0);
+    loop {
+        let page = store.read(run, after, 2_000).await.unwrap();
+        let Some(last) = page.last() else { return (after, bytes) };
+        after = last.sequence;
+        bytes += page.iter().map(|event| event.body.len() as u64).sum::<u64>();
+    }
+}
+
+fn replay(runtime: &Runtime) {
+    let folder = folder();
+    let store = open(folder.path(), 256);
+    runtime.block_on(async {
+        let run = fill(&store, 100_000).await;
+        let mut rates = Vec::new();
+        for _ in 0..ROUNDS {
+            let begun = Instant::now();
+            let (events, bytes) = read_all(&store, run).await;
+            assert_eq!(events, 100_000);
+            rates.push(bytes as f64 / begun.elapsed().as_secs_f64() / 1e6);
+        }
+        println!("(c) replay of 100,000 events: {:.0} MB/s", median(rates));
+    });
+}
+
+fn replay_interleaved(runtime: &Runtime) {
+    let folder = folder();
+    let store = open(folder.path(), 256);
+    runtime.block_on(async {
+        let mut runs: Vec<(RunId, u64)> = (0..RUNS).map(|_| (new_run(), 0)).collect();
+        for _ in 0..16 {
+            store_round(&store, &mut runs, 4).await;
+        }
+        let begun = Instant::now();
+        let mut bytes = 0;
+        for (run, _) in &runs {
+            bytes += read_all(&store, *run).await.1;
+        }
+        let events: u64 = runs.iter().map(|(_, after)| after).sum();
+        let rate = bytes as f64 / begun.elapsed().as_secs_f64() / 1e6;
+        println!("    replay of {RUNS} runs written at the same time, {events} events: {rate:.0} MB/s");
+    });
+}
+
+fn tails(runtime: &Runtime) {
+    const TAILS: usize = 1_000;
+    const EVENTS: u64 = 2_000;
+    let folder = folder();
+    let store = open(folder.path(), 256);
+    runtime.block_on(async {
+        let run = new_run();
+        let mut after = store.append(change(run, 0, 1)).await.unwrap().last;
+        let mut tasks = JoinSet::new();
+        for _ in 0..TAILS {
+            let mut tail = Tail::open(Arc::clone(&store), run, 0).await.unwrap();
+            tasks.spawn(async move {
+                let mut seen = 0;
+                while seen < EVENTS {
+                    seen += tail.next().await.unwrap().len() as u64;
+                }
+            });
+        }
+        let begun = Instant::now();
+        while after < EVENTS {
+            let more = (EVENTS - after).min(16) as usize;
+            after = store.append(change(run, after, more)).await.unwrap().last;
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.unwrap();
+        }
+        let seconds = begun.elapsed().as_secs_f64();
+        let delivered = TAILS as f64 * EVENTS as f64 / seconds;
+        println!(
+            "(d) {TAILS} tails of one run: {delivered:.0} events/s delivered ({:.0} appended/s)",
+            EVENTS as f64 / seconds
+        );
+    });
+}
+
+/// Microseconds per append while 64 are under way, each to the next of `runs`.
+async fn cost(store: &Arc<SqliteStore>, runs: &mut [(RunId, u64)], appends: usize) -> f64 {
+    let begun = Instant::now();
+    let lanes = RUNS.min(runs.len());
+    let size = runs.len().div_ceil(lanes);
+    let mut tasks = JoinSet::new();
+    for (lane, own) in runs.chunks(size).enumerate() {
+        let (store, mut own) = (Arc::clone(store), own.to_vec());
+        tasks.spawn(async move {
+            for turn in 0..appends / lanes {
+                // Far apart, so that neighbours do not share a page.
+                let index = turn * 7_919 % own.len();
+                let (run, after) = own[index];
+                own[index].1 = store.append(change(run, after, 1)).await.unwrap().last;
+            }
+            (lane, own)
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        let (lane, own) = done.unwrap();
+        runs[lane * size..lane * size + own.len()].copy_from_slice(&own);
+    }
+    begun.elapsed().as_secs_f64() * 1e6 / appends as f64
+}
+
+fn size(runtime: &Runtime) {
+    println!(
+        "(e) microseconds per append, 64 under way (10 with 10 runs); in brackets the raw loop at that time"
+    );
+    for count in [10, 1_000, 100_000] {
+        let folder = folder();
+        let store = open(folder.path(), 256);
+        let mut runs: Vec<(RunId, u64)> = (0..count).map(|_| (new_run(), 0)).collect();
+        runtime.block_on(cost(&store, &mut runs, count));
+        let steady = median((0..3).map(|_| runtime.block_on(cost(&store, &mut runs, 20_000))).collect());
+        println!("    {count:7} runs: {steady:.1} {}", raw_note(folder.path()));
+    }
+    let folder = folder();
+    let store = open(folder.path(), 256);
+    runtime.block_on(async {
+        for events in [100, 100_000] {
+            let run = fill(&store, events).await;
+            let mut runs = [(run, events)];
+            let steady = cost(&store, &mut runs, 2_000).await;
+            println!(
+                "    one run with {events:6} events, one append under way: {steady:.1} {}",
+                raw_note(folder.path())
+            );
+        }
+    });
+}
+
+/// The disk changes its mind from second to second, so each figure gets the disk's own beside it.
+fn raw_note(folder: &Path) -> String {
+    let mut file = File::create(folder.join("raw")).unwrap();
+    let rate = raw_round(&mut file, &[7; 1_100], 1);
+    format!("[one event and fdatasync: {:.0}]", 1e6 / rate)
+}
+
+fn chain(runtime: &Runtime) {
+    let body = stored_event(runtime);
+    let begun = Instant::now();
+    const TIMES: u32 = 200_000;
+    for _ in 0..TIMES {
+        std::hint::black_box(Hash::of(std::hint::black_box(&body)));
+    }
+    let cost = begun.elapsed().as_secs_f64() * 1e6 / f64::from(TIMES);
+    println!("(f) the hash chain: {cost:.2} us per event of {} B", body.len());
+}
+
+/// The batches to measure: all, or those that `RUNYARD_BENCH_BATCHES` names.
+fn batch_sizes() -> Vec<usize> {
+    let asked = std::env::var("RUNYARD_BENCH_BATCHES").unwrap_or_else(|_| "1,16,64,256".to_owned());
+    asked.split(',').map(|batch| batch.parse().unwrap()).collect()
+}

@@ -1,0 +1,87 @@
+//! Looking for damage: the tables and indexes, and the files of the blobs. The chain of a run's events is checked by
+//! [`runyard_store::verify`].
+
+use std::fmt;
+
+use runyard_domain::BlobId;
+use runyard_store::StorageError;
+use rusqlite::Connection;
+
+use crate::blobs::{blocking, read_checked};
+use crate::fault::Kind;
+use crate::store::SqliteStore;
+
+const DOING: &str = "checking the database";
+/// How many faults of the tables are named.
+const FAULTS_MAX: u32 = 100;
+
+/// Something that is wrong with a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// A table or an index is damaged, in SQLite's words.
+    Damaged(String),
+    /// The file of a blob is missing.
+    BlobMissing(BlobId),
+    /// The file of a blob has another content than it should.
+    BlobDamaged(BlobId),
+    /// A run refers to a blob that nothing is known of.
+    BlobUnknown(BlobId),
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Finding::Damaged(what) => write!(f, "the database is damaged: {what}"),
+            Finding::BlobMissing(id) => write!(f, "the file of blob {id} is missing"),
+            Finding::BlobDamaged(id) => write!(f, "the file of blob {id} has another content"),
+            Finding::BlobUnknown(id) => write!(f, "a run refers to blob {id}, which is not there"),
+        }
+    }
+}
+
+impl SqliteStore {
+    /// Everything that is wrong with the database, up to a limit; nothing when it is whole.
+    pub async fn check(&self) -> Result<Vec<Finding>, StorageError> {
+        let mut findings = self.readers.read(DOING, |connection| Ok(damages(connection)?)).await?;
+        let (stored, unknown) = match self.readers.read(DOING, |connection| Ok(blobs(connection)?)).await {
+            Ok(found) => found,
+            // What is damaged there has been named already.
+            Err(StorageError::Corrupt { .. }) if !findings.is_empty() => return Ok(findings),
+            Err(error) => return Err(error),
+        };
+        findings.extend(unknown.into_iter().map(Finding::BlobUnknown));
+        let files = self.blobs.clone();
+        let of_files = move || {
+            let faults = stored.into_iter().filter_map(|id| match read_checked(&files, id) {
+                Ok(Some(_)) => None,
+                Ok(None) => Some(Finding::BlobMissing(id)),
+                Err(_) => Some(Finding::BlobDamaged(id)),
+            });
+            Ok(faults.collect::<Vec<_>>())
+        };
+        findings.extend(blocking(DOING, of_files).await?);
+        Ok(findings)
+    }
+}
+
+fn damages(connection: &Connection) -> rusqlite::Result<Vec<Finding>> {
+    let mut check = connection.prepare(&format!("PRAGMA integrity_check({FAULTS_MAX})"))?;
+    let said = check.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>();
+    match said {
+        Ok(said) if said == ["ok"] => Ok(Vec::new()),
+        Ok(said) => Ok(said.into_iter().map(Finding::Damaged).collect()),
+        // Where the damage is such that not even the check can go on, that is what it found.
+        Err(error) if Kind::of(&error) == Kind::Corrupt => Ok(vec![Finding::Damaged(error.to_string())]),
+        Err(error) => Err(error),
+    }
+}
+
+/// The blobs that there should be, and those that runs refer to and nothing is known of.
+fn blobs(connection: &Connection) -> rusqlite::Result<(Vec<BlobId>, Vec<BlobId>)> {
+    let mut stored = connection.prepare("SELECT id FROM blobs")?;
+    let stored = stored.query_map([], |row| Ok(BlobId::from_bytes(row.get(0)?)))?;
+    let mut unknown =
+        connection.prepare("SELECT DISTINCT blob FROM blob_refs WHERE blob NOT IN (SELECT id FROM blobs)")?;
+    let unknown = unknown.query_map([], |row| Ok(BlobId::from_bytes(row.get(0)?)))?;
+    Ok((stored.collect::<rusqlite::Result<_>>()?, unknown.collect::<rusqlite::Result<_>>()?))
+}

@@ -1,0 +1,151 @@
+//! What the writer is asked to do: a change of a run, or an errand beside the runs' logs.
+
+use runyard_domain::{AppendId, RunId};
+use runyard_store::plan::Prepared;
+use runyard_store::{Appended, Live, StorageError};
+use tokio::sync::oneshot;
+
+use crate::append::Written;
+use crate::fault::Trouble;
+use crate::ledger::Ledger;
+
+/// About how many bytes an errand writes.
+const ERRAND_BYTES: usize = 256;
+
+/// Something that the writer does as a part of a group.
+pub(crate) trait Job: Send {
+    /// How many events and bytes it adds to its group.
+    fn weight(&self) -> (usize, usize);
+
+    /// Does it in the open transaction. That it may not be done is an outcome too; an error is the database's. It may be
+    /// asked again, when the transaction was taken back.
+    fn run(&mut self, ledger: &mut Ledger) -> rusqlite::Result<()>;
+
+    /// Answers whoever asked.
+    fn settle(self: Box<Self>, ending: &Ending<'_>);
+}
+
+/// How a group ended.
+pub(crate) enum Ending<'a> {
+    /// It is durable.
+    Durable(&'a Live),
+    /// Nothing of it was written, now or later.
+    Failed(&'a dyn Fn() -> StorageError),
+    /// It may be durable or not.
+    Unknown(&'a dyn Fn() -> StorageError),
+}
+
+/// A change of a run.
+pub(crate) struct AppendJob {
+    prepared: Prepared,
+    outcome: Option<Result<Written, StorageError>>,
+    answer: oneshot::Sender<Result<Appended, StorageError>>,
+}
+
+impl AppendJob {
+    pub(crate) fn answered(
+        prepared: Prepared,
+    ) -> (Box<dyn Job>, oneshot::Receiver<Result<Appended, StorageError>>) {
+        let (answer, answered) = oneshot::channel();
+        (Box::new(AppendJob { prepared, outcome: None, answer }), answered)
+    }
+}
+
+impl Job for AppendJob {
+    fn weight(&self) -> (usize, usize) {
+        (self.prepared.events(), self.prepared.size())
+    }
+
+    fn run(&mut self, ledger: &mut Ledger) -> rusqlite::Result<()> {
+        let now = ledger.now();
+        self.outcome = outcome(ledger.append(&mut self.prepared, now))?;
+        Ok(())
+    }
+
+    fn settle(self: Box<Self>, ending: &Ending<'_>) {
+        let append = self.prepared.append;
+        let answer = match (ending, self.outcome) {
+            (Ending::Durable(live), Some(Ok(written))) => Ok(published(live, self.prepared.run, written)),
+            (Ending::Durable(_), Some(Err(error))) => Err(error),
+            (Ending::Failed(error), _) => Err(error()),
+            // What was refused was not written, whatever became of the rest.
+            (Ending::Unknown(error), Some(Err(_))) => Err(error()),
+            (Ending::Unknown(_) | Ending::Durable(_), _) => Err(unknown(append)),
+        };
+        // Whoever went away does not undo the change.
+        let _ = self.answer.send(answer);
+    }
+}
+
+fn published(live: &Live, run: RunId, written: Written) -> Appended {
+    let appended = written.appended;
+    if written.events.is_empty() {
+        return appended;
+    }
+    if live.is_followed(run) {
+        live.publish(run, &written.logged());
+    } else {
+        live.wake_feed();
+    }
+    appended
+}
+
+pub(crate) fn unknown(append: AppendId) -> StorageError {
+    StorageError::CommitUnknown { append }
+}
+
+/// Anything else: `work` in the transaction, and `after` once it is durable, before the next group begins.
+pub(crate) struct Errand<T, W, A> {
+    work: W,
+    after: A,
+    outcome: Option<Result<T, StorageError>>,
+    answer: oneshot::Sender<Result<T, StorageError>>,
+}
+
+impl<T, W, A> Errand<T, W, A>
+where
+    T: Send + 'static,
+    W: FnMut(&mut Ledger) -> Result<T, Trouble> + Send + 'static,
+    A: FnOnce(&T) + Send + 'static,
+{
+    pub(crate) fn answered(work: W, after: A) -> (Box<dyn Job>, oneshot::Receiver<Result<T, StorageError>>) {
+        let (answer, answered) = oneshot::channel();
+        (Box::new(Errand { work, after, outcome: None, answer }), answered)
+    }
+}
+
+impl<T, W, A> Job for Errand<T, W, A>
+where
+    T: Send + 'static,
+    W: FnMut(&mut Ledger) -> Result<T, Trouble> + Send + 'static,
+    A: FnOnce(&T) + Send + 'static,
+{
+    fn weight(&self) -> (usize, usize) {
+        (1, ERRAND_BYTES)
+    }
+
+    fn run(&mut self, ledger: &mut Ledger) -> rusqlite::Result<()> {
+        self.outcome = outcome(ledger.in_savepoint(&mut self.work))?;
+        Ok(())
+    }
+
+    fn settle(self: Box<Self>, ending: &Ending<'_>) {
+        let answer = match (ending, self.outcome) {
+            (Ending::Durable(_), Some(outcome)) => outcome,
+            (Ending::Failed(error) | Ending::Unknown(error), _) => Err(error()),
+            (Ending::Durable(_), None) => return,
+        };
+        if let Ok(done) = &answer {
+            (self.after)(done);
+        }
+        let _ = self.answer.send(answer);
+    }
+}
+
+fn outcome<T>(done: Result<T, Trouble>) -> rusqlite::Result<Option<Result<T, StorageError>>> {
+    match done {
+        Ok(done) => Ok(Some(Ok(done))),
+        Err(Trouble::Refused(error)) => Ok(Some(Err(error))),
+        Err(Trouble::Database(error)) => Err(error),
+    }
+}
