@@ -101,7 +101,7 @@ impl Json {
             string: None,
             withheld: None,
             lane: Lane::new(Guesses::ByName, 0),
-            raw_known: KnownScans::new(),
+            raw_known: KnownScans::of_text(),
             is_text: false,
         }
     }

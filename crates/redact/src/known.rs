@@ -64,9 +64,12 @@ pub(crate) struct KnownValues {
 }
 
 impl KnownValues {
-    /// The patterns for each look at a text.
-    fn indexes(&self) -> [&Index; 2] {
-        [&self.index, &self.with_blanks]
+    /// The patterns for a look at a text.
+    fn index(&self, look: Look) -> &Index {
+        match look {
+            Look::WithoutIndentation | Look::WithoutDiffMarks => &self.index,
+            Look::WithIndentation => &self.with_blanks,
+        }
     }
 
     pub(crate) fn new(known: &[Known], key: &TagKey) -> Self {

@@ -52,7 +52,10 @@ impl Lane {
             text: Vec::new(),
             base: 0,
             sources: SourceMap::starting_at(raw_start),
-            known: KnownScans::new(),
+            known: match guesses {
+                Guesses::None => KnownScans::of_content(),
+                Guesses::ByName | Guesses::ByNameAndLine => KnownScans::of_text(),
+            },
             next: 0,
             next_line: 0,
             line_is_judged: false,

@@ -225,6 +225,24 @@ fn b11_lines_of_a_key_are_found_in_diffs_and_quotations() {
 }
 
 #[test]
+fn b11_a_wrapped_value_is_found_in_a_diff_whatever_the_marks_of_its_lines() {
+    let value = "correct-horse-battery-staple-correct-horse-battery-staple";
+    let redactor = redactor([Known::value(value)]);
+    let hex: String = format!("before{value}after").bytes().map(|byte| format!("{byte:02x}")).collect();
+    for (mark, columns) in [("+", 64), ("-", 76), (" ", 64), ("+", 17), ("", 64)] {
+        let lines: Vec<&str> =
+            hex.as_bytes().chunks(columns).map(|line| str::from_utf8(line).unwrap()).collect();
+        let diff = format!("@@ -1 +1 @@\n{mark}{}\n", lines.join(&format!("\n{mark}")));
+        let shown = redactor.content(&diff).replace(['\n', '+', '-'], "");
+        let shown = shown.replace("[REDACTED", "").replace(' ', "");
+        assert!(
+            !shown.contains("636f7272656374") && !shown.contains("737461706c65"),
+            "{mark}{columns}: {shown}"
+        );
+    }
+}
+
+#[test]
 fn b11_a_value_with_blanks_is_found_where_it_is_wrapped_and_where_it_is_indented() {
     let value = [&[b'a'; 76][..], b" b c"].concat();
     let redactor =

@@ -116,7 +116,8 @@ pub trait Idempotency: Send + Sync {
 /// Messages to others, written with the change that justifies them.
 #[async_trait]
 pub trait Outbox: Send + Sync {
-    /// The oldest messages after the place `after` that are not delivered yet.
+    /// The oldest messages after the place `after` that are not delivered yet. Places are for paging: one whose transaction
+    /// commits late can come before one that was seen already, so each pass over the outbox begins at 0.
     async fn undelivered(&self, after: u64, limit: u32) -> Result<Vec<OutboxItem>, StorageError>;
 
     /// Takes delivered ones away. It is no error when one is gone already.

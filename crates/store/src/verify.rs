@@ -144,6 +144,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn d11_an_event_that_is_no_json_is_a_serialization_error() {
+        let (store, run) = five().await;
+        store.tamper(run, |events| events[1].body = b"rubbish".to_vec().into());
+        let events = store.read(run, 0, 10).await.unwrap();
+        assert_eq!(events[0].envelope().unwrap().sequence, 1);
+        let error = events[1].envelope().unwrap_err();
+        assert!(
+            matches!(&error, StorageError::Serialization { record, .. } if record.contains('2')),
+            "{error}"
+        );
+    }
+
+    #[tokio::test]
     async fn c07_the_first_break_is_named_wherever_a_log_was_tampered_with() {
         #[track_caller]
         fn check(found: Result<Verified, Break>, sequence: u64, kind: BreakKind) {

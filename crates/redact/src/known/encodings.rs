@@ -71,6 +71,8 @@ pub(crate) enum Look {
     /// Without line breaks only. A value that has blanks of its own may have been wrapped right before one, which would
     /// then be taken for indentation.
     WithIndentation,
+    /// Without line breaks, the mark of a diff at the start of each line, and indentation.
+    WithoutDiffMarks,
 }
 
 /// What is left of a text when line breaks are passed over.
@@ -100,6 +102,8 @@ pub(crate) fn flattened(text: &[u8], look: Look) -> Vec<u8> {
 pub(crate) struct Gap {
     look: Look,
     passed: usize,
+    /// The byte before was a line feed.
+    line_starts: bool,
     /// Backslashes that may be the start of such an escape.
     backslashes: usize,
 }
@@ -133,6 +137,7 @@ impl Gap {
     pub(crate) fn step(&mut self, byte: u8, tell: &mut impl FnMut(Step)) {
         match byte {
             b'\\' => {
+                self.line_starts = false;
                 self.backslashes += 1;
                 if self.backslashes > BACKSLASHES_MAX {
                     self.finish(tell);
@@ -145,9 +150,12 @@ impl Gap {
             }
             _ => {
                 self.finish(tell);
+                let is_mark = self.line_starts && self.look == Look::WithoutDiffMarks;
+                self.line_starts = byte == b'\n';
                 let passes = match byte {
                     b'\n' | b'\r' => true,
-                    b' ' | b'\t' => self.passed > 0 && self.look == Look::WithoutIndentation,
+                    b'+' | b'-' => is_mark,
+                    b' ' | b'\t' => self.passed > 0 && self.look != Look::WithIndentation,
                     _ => false,
                 };
                 if passes {

@@ -8,13 +8,20 @@ use super::encodings::{Gap, Look, PIECE_MAX, Step};
 use super::index::{GRAM, Index, STRIDE};
 use crate::placeholder::Tag;
 
-/// Both looks at one text.
+/// All looks at one text.
 #[derive(Debug)]
-pub(crate) struct KnownScans([KnownScan; 2]);
+pub(crate) struct KnownScans(Vec<KnownScan>);
 
 impl KnownScans {
-    pub(crate) fn new() -> Self {
-        KnownScans([Look::WithoutIndentation, Look::WithIndentation].map(KnownScan::new))
+    pub(crate) fn of_text() -> Self {
+        KnownScans([Look::WithoutIndentation, Look::WithIndentation].map(KnownScan::new).into())
+    }
+
+    /// For what may be a diff, or no diff.
+    pub(crate) fn of_content() -> Self {
+        let mut scans = KnownScans::of_text();
+        scans.0.push(KnownScan::new(Look::WithoutDiffMarks));
+        scans
     }
 
     /// Forgets the text, for a new one.
@@ -23,8 +30,7 @@ impl KnownScans {
     }
 
     pub(crate) fn push(&mut self, text: &[u8], known: &KnownValues) {
-        let looks = self.0.iter_mut().zip(known.indexes());
-        looks.filter(|(_, index)| !index.is_empty()).for_each(|(scan, _)| scan.push(text));
+        self.looks(known).for_each(|(scan, _)| scan.push(text));
     }
 
     /// Tells every match in the text so far (start, end, tag), and gives the place before which all is settled; `end` is
@@ -36,8 +42,19 @@ impl KnownScans {
         ended: bool,
         mut tell: impl FnMut(usize, usize, Tag),
     ) -> usize {
-        let looks = self.0.iter_mut().zip(known.indexes()).filter(|(_, index)| !index.is_empty());
-        looks.map(|(scan, index)| scan.scan(index, ended, &mut tell)).fold(end, usize::min)
+        self.looks(known).map(|(scan, index)| scan.scan(index, ended, &mut tell)).fold(end, usize::min)
+    }
+
+    /// Each look with what it looks for, where there is something.
+    fn looks<'a>(
+        &'a mut self,
+        known: &'a KnownValues,
+    ) -> impl Iterator<Item = (&'a mut KnownScan, &'a Index)> {
+        let looks = self.0.iter_mut().map(|scan| {
+            let index = known.index(scan.gap.look());
+            (scan, index)
+        });
+        looks.filter(|(_, index)| !index.is_empty())
     }
 }
 

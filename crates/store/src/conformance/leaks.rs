@@ -158,7 +158,7 @@ async fn everywhere(store: &dyn Store, redactor: &Redactor, text: &str) -> Write
     plain.agent = Some(redactor.text(Kind::Text, text));
     let mut kinds = event(Value::Null);
     kinds.payload = Safe::object([
-        ("diff", redactor.text(Kind::Text, &format!("+ {text}")).into()),
+        ("diff", in_a_diff(redactor, text)),
         ("headers", redactor.text(Kind::Headers, text).into()),
         (
             "json",
@@ -185,6 +185,15 @@ async fn everywhere(store: &dyn Store, redactor: &Redactor, text: &str) -> Write
             expires: far,
         }),
     }
+}
+
+/// As added lines of a diff, where guesses by name do not count: only known values are planted in them.
+fn in_a_diff(redactor: &Redactor, text: &str) -> Safe<Value> {
+    if FORMS.iter().any(|form| form.replace(['«', '»'], "") == text) {
+        return redactor.text(Kind::Text, text).into();
+    }
+    let added: String = text.lines().map(|line| format!("+{line}\n")).collect();
+    redactor.content(&added).into()
 }
 
 /// Everything once more as a stream of small pieces, as an agent's words come.
