@@ -1,10 +1,12 @@
 //! The files of the blobs: `name.blobs/ab/abcd…`, named by digest. A file is complete and on the disk before it gets its name.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use runyard_domain::BlobId;
@@ -24,6 +26,8 @@ static UNFINISHED_COUNT: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct BlobFiles {
     root: PathBuf,
     name: String,
+    /// The folders that were made durable already.
+    folders: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
 /// Why a file could not be stored.
@@ -43,7 +47,7 @@ impl From<io::Error> for BlobFault {
 
 impl BlobFiles {
     pub(crate) fn of(paths: &Paths) -> Self {
-        BlobFiles { root: paths.blobs(), name: format!("{}.blobs", paths.name) }
+        BlobFiles { root: paths.blobs(), name: format!("{}.blobs", paths.name), folders: Arc::default() }
     }
 
     /// The system's error, for a caller.
@@ -65,6 +69,7 @@ impl BlobFiles {
     /// Stores a blob's file durably.
     pub(crate) fn write(&self, id: BlobId, content: &[u8]) -> Result<(), BlobFault> {
         let unfinished = self.root.join(UNFINISHED);
+        self.make_durable(&self.root)?;
         make_folder(&unfinished)?;
         let unnamed = unfinished.join(UNFINISHED_COUNT.fetch_add(1, Ordering::Relaxed).to_string());
         let written = self.write_as(&unnamed, &self.path(id), content);
@@ -81,12 +86,20 @@ impl BlobFiles {
         file.write_all(content)?;
         file.sync_all().map_err(BlobFault::Unsynced)?;
         let folder = path.parent().unwrap_or(&self.root);
-        make_folder(folder)?;
+        self.make_durable(folder)?;
         fs::rename(unnamed, path)?;
-        // The folder that was perhaps made just now, and those above it, must be found again too.
-        for folder in [folder, self.root.as_path(), self.root.parent().unwrap_or(&self.root)] {
-            sync_folder(folder).map_err(BlobFault::Unsynced)?;
+        sync_folder(folder).map_err(BlobFault::Unsynced)
+    }
+
+    /// Makes a folder that is found again after a crash.
+    fn make_durable(&self, folder: &Path) -> Result<(), BlobFault> {
+        let known = || self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        if known().contains(folder) {
+            return Ok(());
         }
+        make_folder(folder)?;
+        sync_folder(folder.parent().unwrap_or(folder)).map_err(BlobFault::Unsynced)?;
+        known().insert(folder.to_owned());
         Ok(())
     }
 

@@ -3,12 +3,14 @@
 
 use std::fmt;
 
-use runyard_domain::BlobId;
+use runyard_domain::{BlobId, RunId};
 use runyard_store::StorageError;
 use rusqlite::Connection;
 
 use crate::blobs::{blocking, read_checked};
 use crate::fault::Kind;
+use crate::places::{Enough, walk};
+use crate::run_row::{self, StoredRun, select_runs, signed};
 use crate::store::SqliteStore;
 
 const DOING: &str = "checking the database";
@@ -20,6 +22,13 @@ const FAULTS_MAX: u32 = 100;
 pub enum Finding {
     /// A table or an index is damaged, in SQLite's words.
     Damaged(String),
+    /// An event of a run is not where it should be. It is the first one; there may be more.
+    Misplaced {
+        /// The run.
+        run: RunId,
+        /// The event's place in its log.
+        sequence: u64,
+    },
     /// The file of a blob is missing.
     BlobMissing(BlobId),
     /// The file of a blob has another content than it should.
@@ -32,6 +41,9 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Finding::Damaged(what) => write!(f, "the database is damaged: {what}"),
+            Finding::Misplaced { run, sequence } => {
+                write!(f, "event {sequence} of {run} is not where it should be")
+            }
             Finding::BlobMissing(id) => write!(f, "the file of blob {id} is missing"),
             Finding::BlobDamaged(id) => write!(f, "the file of blob {id} has another content"),
             Finding::BlobUnknown(id) => write!(f, "a run refers to blob {id}, which is not there"),
@@ -43,6 +55,9 @@ impl SqliteStore {
     /// Everything that is wrong with the database, up to a limit; nothing when it is whole.
     pub async fn check(&self) -> Result<Vec<Finding>, StorageError> {
         let mut findings = self.readers.read(DOING, |connection| Ok(damages(connection)?)).await?;
+        if findings.is_empty() {
+            findings = self.readers.read(DOING, |connection| Ok(misplaced(connection)?)).await?;
+        }
         let (stored, unknown) = match self.readers.read(DOING, |connection| Ok(blobs(connection)?)).await {
             Ok(found) => found,
             // What is damaged there has been named already.
@@ -74,6 +89,38 @@ fn damages(connection: &Connection) -> rusqlite::Result<Vec<Finding>> {
         Err(error) if Kind::of(&error) == Kind::Corrupt => Ok(vec![Finding::Damaged(error.to_string())]),
         Err(error) => Err(error),
     }
+}
+
+/// Runs whose events are not where their places say, which SQLite cannot know.
+fn misplaced(connection: &Connection) -> rusqlite::Result<Vec<Finding>> {
+    let moment = connection.unchecked_transaction()?;
+    let mut runs = moment.prepare(select_runs!("ORDER BY key"))?;
+    let mut event = moment.prepare("SELECT 1 FROM events WHERE pos = ?1 AND run = ?2 AND sequence = ?3")?;
+    let mut findings = Vec::new();
+    let mut rows = runs.query([])?;
+    while let Some(row) = rows.next()? {
+        let StoredRun { key, row, places } = run_row::read(row)?;
+        let (mut found, mut first_wrong) = (0, None);
+        walk(&moment, key, 0, row.sequence, &places, |stretch| {
+            for (position, sequence) in (stretch.first..=stretch.last).zip(stretch.sequence..) {
+                if !event.exists([position, key, signed(sequence)])? {
+                    first_wrong.get_or_insert(sequence);
+                }
+                found += 1;
+            }
+            Ok(Enough::No)
+        })?;
+        if found != row.sequence {
+            first_wrong.get_or_insert(found + 1);
+        }
+        if let Some(sequence) = first_wrong {
+            findings.push(Finding::Misplaced { run: row.run, sequence });
+            if findings.len() as u32 == FAULTS_MAX {
+                break;
+            }
+        }
+    }
+    Ok(findings)
 }
 
 /// The blobs that there should be, and those that runs refer to and nothing is known of.

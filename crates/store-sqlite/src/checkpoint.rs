@@ -28,8 +28,12 @@ const LEFT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const WAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// How far the log grows before the writer tries again, when a reader was in the way.
 const AGAIN_BYTES: u64 = 4 * 1024 * 1024;
-/// How long the writer waits for readers to finish.
+/// The same when the reader stays for long.
+const AGAIN_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// How long the writer waits for readers to finish their page.
 const READERS_WAIT: Duration = Duration::from_millis(20);
+/// The same when the log is as large as it may be.
+const READERS_WAIT_MAX: Duration = Duration::from_millis(200);
 /// After so long without a write, everything is brought into the database.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -101,7 +105,7 @@ impl LogKeeper {
         let done = self.gauge.done.load(Ordering::Relaxed).min(written);
         let is_near = size >= TURN_BYTES && self.gauge.bytes(written - done) <= LEFT_BYTES_MAX;
         if (is_near || size >= WAL_BYTES_MAX) && size >= self.again_at {
-            writer.busy_timeout(READERS_WAIT)?;
+            writer.busy_timeout(if size >= WAL_BYTES_MAX { READERS_WAIT_MAX } else { READERS_WAIT })?;
             let turned = checkpoint(writer, "RESTART");
             writer.busy_timeout(BUSY_WAIT)?;
             if turned?.is_complete {
@@ -110,7 +114,9 @@ impl LogKeeper {
                 (self.woken_at, self.again_at) = (0, 0);
                 return Ok(());
             }
-            self.again_at = size + AGAIN_BYTES;
+            // A reader that stays for long is met more and more rarely.
+            let beyond = size.saturating_sub(WAL_BYTES_MAX);
+            self.again_at = size + (beyond / 4).clamp(AGAIN_BYTES, AGAIN_BYTES_MAX);
         }
         if size >= self.woken_at + STEP_BYTES {
             self.woken_at = size;

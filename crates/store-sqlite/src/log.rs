@@ -66,20 +66,22 @@ fn events(
         })
         .optional()?;
     let Some((key, head, tail)) = found.filter(|_| limit > 0) else { return Ok(Vec::new()) };
-    let mut select = connection
-        .prepare_cached("SELECT run, sequence, body FROM events WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos")?;
+    let mut select = connection.prepare_cached(
+        "SELECT pos, run, sequence, body FROM events WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos",
+    )?;
     let mut events = Vec::with_capacity(limit.min(512));
     let mut bytes = 0;
-    walk(connection, key, after, head, &tail, |first, last| {
-        let mut rows = select.query([first, last])?;
+    walk(connection, key, after, head, &tail, |stretch| {
+        let mut rows = select.query([stretch.first, stretch.last])?;
         while let Some(row) = rows.next()? {
-            // What is not the run's own is not shown; that something is missing shows in the sequence.
-            if row.get::<_, i64>(0)? != key {
+            let sequence = stretch.sequence + row.get::<_, i64>(0)?.abs_diff(stretch.first);
+            // What does not belong here is not shown, and so it is missing.
+            if (row.get::<_, i64>(1)?, number(row, 2)?) != (key, sequence) {
                 continue;
             }
-            let body = row.get_ref(2)?.as_blob()?;
+            let body = row.get_ref(3)?.as_blob()?;
             bytes += body.len();
-            events.push(LoggedEvent { sequence: number(row, 1)?, body: body.into() });
+            events.push(LoggedEvent { sequence, body: body.into() });
             if events.len() == limit || bytes >= PAGE_BYTES_MAX {
                 return Ok(Enough::Yes);
             }

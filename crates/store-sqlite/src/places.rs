@@ -67,31 +67,44 @@ impl Places {
     }
 }
 
-/// Gives the positions of the events after `after` to `take`, in order and as stretches without a gap, until it says that it
-/// has enough.
+/// A stretch of events of one run that lie one right after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    /// The place of the first one in its run.
+    pub(crate) sequence: u64,
+    /// The position of the first one.
+    pub(crate) first: i64,
+    /// The position of the last one.
+    pub(crate) last: i64,
+}
+
+/// Gives the positions of the events after `after` to `take`, in order, until it says that it has enough.
 pub(crate) fn walk(
     connection: &Connection,
     run: i64,
     after: u64,
     head: u64,
     tail: &Places,
-    mut take: impl FnMut(i64, i64) -> rusqlite::Result<Enough>,
+    mut take: impl FnMut(Stretch) -> rusqlite::Result<Enough>,
 ) -> rusqlite::Result<()> {
     if after >= head {
         return Ok(());
     }
+    let mut sequence = after + 1;
     let mut skipped = index(after % CHUNK).unwrap_or(0);
     let mut select = connection
         .prepare_cached("SELECT positions FROM places WHERE run = ?1 AND chunk >= ?2 ORDER BY chunk")?;
     let mut rows = select.query([run, chunk_of(after + 1)])?;
     while let Some(row) = rows.next()? {
         let positions = decode_column(row, 0)?;
-        if each_stretch(positions.get(skipped..).unwrap_or_default(), &mut take)? == Enough::Yes {
+        let positions = positions.get(skipped..).unwrap_or_default();
+        if each_stretch(sequence, positions, &mut take)? == Enough::Yes {
             return Ok(());
         }
+        sequence += positions.len() as u64;
         skipped = 0;
     }
-    each_stretch(tail.positions.get(skipped..).unwrap_or_default(), &mut take).map(drop)
+    each_stretch(sequence, tail.positions.get(skipped..).unwrap_or_default(), &mut take).map(drop)
 }
 
 /// Whether to go on.
@@ -102,15 +115,18 @@ pub(crate) enum Enough {
 }
 
 fn each_stretch(
+    mut sequence: u64,
     mut positions: &[i64],
-    take: &mut impl FnMut(i64, i64) -> rusqlite::Result<Enough>,
+    take: &mut impl FnMut(Stretch) -> rusqlite::Result<Enough>,
 ) -> rusqlite::Result<Enough> {
-    while let Some(first) = positions.first() {
-        let length = positions.iter().zip(*first..).take_while(|(found, wanted)| *found == wanted).count();
+    while let Some(first) = positions.first().copied() {
+        let length = positions.iter().zip(first..).take_while(|(found, wanted)| *found == wanted).count();
         let (stretch, rest) = positions.split_at(length);
-        if take(*first, stretch.last().copied().unwrap_or(*first))? == Enough::Yes {
+        let last = stretch.last().copied().unwrap_or(first);
+        if take(Stretch { sequence, first, last })? == Enough::Yes {
             return Ok(Enough::Yes);
         }
+        sequence += length as u64;
         positions = rest;
     }
     Ok(Enough::No)

@@ -1,5 +1,11 @@
 //! A disk that fails, at every call in turn. The faults are made by a small library that is compiled here and loaded before
 //! the system's own into a child process.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a failed expectation fails the test"
+)]
 
 mod support;
 
