@@ -8,8 +8,9 @@ use runyard::{
     ActionError, Begin, Claim, Code, Envelope, IdempotencyScope, IdempotencyStore, MemoryIdempotency, is_kept,
 };
 use runyard_domain::Timestamp;
-use runyard_redact::{Redactor, TagKey};
+use runyard_redact::Redactor;
 use runyard_store::{KeyDigest, KeyedResult, Store};
+use sha2::{Digest, Sha256};
 
 use crate::database::refused;
 
@@ -22,13 +23,12 @@ const FORGOTTEN_AT_ONCE: u32 = 16;
 pub(crate) struct KeptResults {
     store: Arc<dyn Store>,
     redactor: Redactor,
-    key: TagKey,
     running: MemoryIdempotency,
 }
 
 impl KeptResults {
-    pub(crate) fn new(store: Arc<dyn Store>, redactor: Redactor, key: TagKey) -> Self {
-        KeptResults { store, redactor, key, running: MemoryIdempotency::default() }
+    pub(crate) fn new(store: Arc<dyn Store>, redactor: Redactor) -> Self {
+        KeptResults { store, redactor, running: MemoryIdempotency::default() }
     }
 }
 
@@ -36,8 +36,9 @@ impl KeptResults {
 impl IdempotencyStore for KeptResults {
     async fn begin(&self, scope: IdempotencyScope, fingerprint: [u8; 32]) -> Result<Begin, ActionError> {
         let key = KeyDigest::of(&[&scope.action, &scope.actor, &scope.key]);
-        // A digest of a small input could be turned back by trying; under the installation's key it cannot.
-        let fingerprint_kept = self.key.digest(&fingerprint);
+        // The digest of a small input could be turned back by trying; not without the key, which is stored nowhere.
+        let fingerprint_kept =
+            Sha256::new_with_prefix(&scope.key).chain_update(fingerprint).finalize().into();
         let claim = match self.running.begin(scope, fingerprint).await? {
             Begin::Run(claim) => claim,
             begun => return Ok(begun),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use indicatif::{ProgressBar, ProgressStyle};
 use runyard::{ActionError, Code, Issue, RunId};
-use runyard_store::{Break, RunsQuery, Verified, verify};
+use runyard_store::{Break, RunsQuery, StorageError, Verified, verify};
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun, show_data};
 use serde_json::json;
 
@@ -82,16 +82,27 @@ async fn verify_all(database: &Database) -> Result<serde_json::Value, ActionErro
     let mut before = None;
     loop {
         let query = RunsQuery { status: None, before, limit: RUNS_PAGE };
-        let page = store.runs(query).await.map_err(refused)?;
+        let page = match store.runs(query).await {
+            // What was found so far is said all the same.
+            Err(error) if is_damage(&error) && !issues.is_empty() => break,
+            page => page.map_err(refused)?,
+        };
         before = page.runs.last().map(|row| row.run);
         for row in page.runs {
-            match verify(&*store, row.run).await.map_err(refused)? {
-                Ok(verified) => events += verified.events,
-                Err(found) => {
-                    broken_runs += 1;
-                    if issues.len() < BREAKS_MAX {
-                        issues.push(Issue::root(named(row.run, &found)));
-                    }
+            let found = match verify(&*store, row.run).await {
+                Ok(Ok(verified)) => {
+                    events += verified.events;
+                    None
+                }
+                Ok(Err(found)) => Some(named(row.run, &found)),
+                // One run that cannot be read does not keep the others from being looked at.
+                Err(error) if is_damage(&error) => Some(format!("{}, {error}.", row.run)),
+                Err(error) => return Err(refused(error)),
+            };
+            if let Some(found) = found {
+                broken_runs += 1;
+                if issues.len() < BREAKS_MAX {
+                    issues.push(Issue::root(found));
                 }
             }
             runs += 1;
@@ -106,6 +117,10 @@ async fn verify_all(database: &Database) -> Result<serde_json::Value, ActionErro
         return Ok(json!({"runs": runs, "events": events}));
     }
     Err(broken(issues, broken_runs))
+}
+
+fn is_damage(error: &StorageError) -> bool {
+    matches!(error, StorageError::Corrupt { .. } | StorageError::Serialization { .. })
 }
 
 /// What is wrong with the database itself.
@@ -138,7 +153,12 @@ fn broken(issues: Vec<Issue>, runs: usize) -> ActionError {
 }
 
 async fn back_up(database: &Database, file: &Path) -> Result<serde_json::Value, ActionError> {
-    let Opened::Sqlite(store) = database.open_to_read().await? else {
+    // PostgreSQL is not asked: whether it can be reached changes nothing.
+    let opened = match database {
+        Database::Sqlite(_) => Some(database.open_to_read().await?),
+        Database::Postgres(_) => None,
+    };
+    let Some(Opened::Sqlite(store)) = opened else {
         let message = "PostgreSQL has its own backups: use pg_dump or a base backup.";
         return Err(ActionError::new(Code::StorageValidation, message));
     };

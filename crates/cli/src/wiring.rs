@@ -22,9 +22,9 @@ pub(crate) fn runtime(home: &Home) -> anyhow::Result<Runtime> {
 /// The actions of a hub: what idempotency keys stand for is in its store.
 pub(crate) fn hub_runtime(home: &Home, store: Arc<dyn Store>) -> anyhow::Result<Runtime> {
     let key = installation::tag_key(home)?;
-    let redactor = installation::redactor(home, key.clone()).build().context("cannot redact")?;
+    let redactor = installation::redactor(home, key).build().context("cannot redact")?;
     runyard_redact::process::set(redactor.clone());
-    let results = KeptResults::new(store, redactor, key);
+    let results = KeptResults::new(store, redactor);
     actions(home)?.idempotency(results).build().context("the actions are not well defined")
 }
 

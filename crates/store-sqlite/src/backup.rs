@@ -1,6 +1,6 @@
 //! Online backup: the database as it stood at one moment, and the blobs that it refers to, while writing goes on.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use runyard_domain::BlobId;
@@ -13,7 +13,7 @@ use crate::blob_files::{self, BlobFault, BlobFiles};
 use crate::blobs::blocking;
 use crate::connection::open_for_reading;
 use crate::fault::{translate, translate_io};
-use crate::paths::{Paths, make_file, make_folder, sync_folder};
+use crate::paths::{Paths, make_file, sync_folder};
 use crate::run_row::number;
 use crate::store::SqliteStore;
 
@@ -52,9 +52,10 @@ fn back_up(from: &Paths, target: &Paths, progress: impl FnMut(BackupProgress)) -
     if target.database.try_exists().map_err(fault)? {
         return Err(exists());
     }
-    make_folder(target.folder()).map_err(fault)?;
     let unfinished = target.beside(".unfinished");
-    remove_if_there(&unfinished).and_then(|()| make_file(&unfinished)).map_err(fault)?;
+    let _mine = take(&unfinished)
+        .map_err(fault)?
+        .ok_or_else(|| StorageError::Locked { owner: format!("another backup to {}", target.name) })?;
     let copied = copy(from, target, &unfinished, progress).and_then(|()| {
         File::open(&unfinished).and_then(|file| file.sync_all()).map_err(fault)?;
         match renameat_with(CWD, &unfinished, CWD, &target.database, RenameFlags::NOREPLACE) {
@@ -68,6 +69,17 @@ fn back_up(from: &Paths, target: &Paths, progress: impl FnMut(BackupProgress)) -
         let _ = remove_if_there(&unfinished);
     }
     copied
+}
+
+/// Takes the file for this backup alone, as long as what is given back is kept. What an earlier one left in it is gone.
+fn take(unfinished: &Path) -> std::io::Result<Option<File>> {
+    make_file(unfinished)?;
+    let file = File::options().write(true).open(unfinished)?;
+    match file.try_lock() {
+        Ok(()) => file.set_len(0).map(|()| Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
 }
 
 fn copy(

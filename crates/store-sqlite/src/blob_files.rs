@@ -13,7 +13,7 @@ use runyard_domain::BlobId;
 use runyard_store::StorageError;
 
 use crate::fault::translate_io;
-use crate::paths::{FILE_MODE, Paths, make_folder, sync_folder};
+use crate::paths::{FILE_MODE, Paths, make_folder};
 
 /// Where files are that have no name yet.
 const UNFINISHED: &str = "unfinished";
@@ -88,7 +88,7 @@ impl BlobFiles {
         let folder = path.parent().unwrap_or(&self.root);
         self.make_durable(folder)?;
         fs::rename(unnamed, path)?;
-        sync_folder(folder).map_err(BlobFault::Unsynced)
+        sync_folder(folder)
     }
 
     /// Makes a folder that is found again after a crash.
@@ -98,7 +98,7 @@ impl BlobFiles {
             return Ok(());
         }
         make_folder(folder)?;
-        sync_folder(folder.parent().unwrap_or(folder)).map_err(BlobFault::Unsynced)?;
+        sync_folder(folder.parent().unwrap_or(folder))?;
         known().insert(folder.to_owned());
         Ok(())
     }
@@ -161,6 +161,11 @@ pub(crate) fn copy(from: &BlobFiles, to: &BlobFiles, id: BlobId, bytes: u64) -> 
         Some(content) => to.write(id, &content).map(|()| true),
         None => Ok(false),
     }
+}
+
+/// Makes the entries of a folder durable. That it cannot be opened says nothing about the disk.
+fn sync_folder(folder: &Path) -> Result<(), BlobFault> {
+    File::open(folder)?.sync_all().map_err(BlobFault::Unsynced)
 }
 
 fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {

@@ -40,7 +40,7 @@ impl Blobs for SqliteStore {
         if bytes > BLOB_BYTES_MAX {
             return Err(StorageError::invalid(format!("a blob has at most {BLOB_BYTES_MAX} bytes")));
         }
-        let content: Arc<[u8]> = content.into_inner().into();
+        let content = Arc::new(content.into_inner());
         let digested = Arc::clone(&content);
         let id = blocking(PUTTING, move || Ok(blob_id(&digested))).await?;
         if row(self, id).await?.is_some() && self.claim(writer, id, bytes as u64, Claim::Known).await? {
@@ -147,7 +147,7 @@ impl SqliteStore {
     }
 
     /// Writes the file.
-    async fn store(&self, writer: &Writer, id: BlobId, content: Arc<[u8]>) -> Result<(), StorageError> {
+    async fn store(&self, writer: &Writer, id: BlobId, content: Arc<Vec<u8>>) -> Result<(), StorageError> {
         let files = self.blobs.clone();
         let stored = blocking(PUTTING, move || Ok(files.write(id, &content))).await?;
         match stored {
@@ -249,7 +249,7 @@ fn forget_unused(connection: &Connection, id: BlobId, before: Timestamp) -> Resu
     Ok(bytes)
 }
 
-fn without_row(connection: &Connection, ids: &[BlobId]) -> rusqlite::Result<Vec<BlobId>> {
+pub(crate) fn without_row(connection: &Connection, ids: &[BlobId]) -> rusqlite::Result<Vec<BlobId>> {
     let mut select = connection.prepare_cached("SELECT 1 FROM blobs WHERE id = ?1")?;
     let mut without = Vec::new();
     for id in ids {

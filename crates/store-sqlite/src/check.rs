@@ -7,7 +7,7 @@ use runyard_domain::{BlobId, RunId};
 use runyard_store::StorageError;
 use rusqlite::Connection;
 
-use crate::blobs::{blocking, read_checked};
+use crate::blobs::{blocking, read_checked, without_row};
 use crate::fault::Kind;
 use crate::places::{Enough, walk};
 use crate::run_row::{self, StoredRun, select_runs, signed};
@@ -65,17 +65,29 @@ impl SqliteStore {
             Err(error) => return Err(error),
         };
         findings.extend(unknown.into_iter().map(Finding::BlobUnknown));
-        let files = self.blobs.clone();
-        let of_files = move || {
-            let faults = stored.into_iter().filter_map(|id| match read_checked(&files, id) {
-                Ok(Some(_)) => None,
-                Ok(None) => Some(Finding::BlobMissing(id)),
-                Err(_) => Some(Finding::BlobDamaged(id)),
-            });
-            Ok(faults.collect::<Vec<_>>())
-        };
-        findings.extend(blocking(DOING, of_files).await?);
+        for id in stored {
+            if findings.len() >= FAULTS_MAX as usize {
+                break;
+            }
+            findings.extend(self.check_blob(id).await?);
+        }
         Ok(findings)
+    }
+
+    async fn check_blob(&self, id: BlobId) -> Result<Option<Finding>, StorageError> {
+        let files = self.blobs.clone();
+        match blocking(DOING, move || read_checked(&files, id)).await {
+            Ok(Some(_)) => Ok(None),
+            // Its owner may have collected it since it was listed.
+            Ok(None) if self.has_no_row(id).await? => Ok(None),
+            Ok(None) => Ok(Some(Finding::BlobMissing(id))),
+            Err(StorageError::Corrupt { .. }) => Ok(Some(Finding::BlobDamaged(id))),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn has_no_row(&self, id: BlobId) -> Result<bool, StorageError> {
+        self.readers.read(DOING, move |connection| Ok(!without_row(connection, &[id])?.is_empty())).await
     }
 }
 

@@ -3,7 +3,7 @@
 use runyard_domain::{AppendId, RunId};
 use runyard_store::plan::Prepared;
 use runyard_store::{Appended, Live, StorageError};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::append::Written;
 use crate::fault::Trouble;
@@ -38,6 +38,8 @@ pub(crate) enum Ending<'a> {
 /// A change of a run.
 pub(crate) struct AppendJob {
     prepared: Prepared,
+    /// Its share of the memory that waiting changes may take.
+    _room: OwnedSemaphorePermit,
     outcome: Option<Result<Written, StorageError>>,
     answer: oneshot::Sender<Result<Appended, StorageError>>,
 }
@@ -45,9 +47,10 @@ pub(crate) struct AppendJob {
 impl AppendJob {
     pub(crate) fn answered(
         prepared: Prepared,
+        room: OwnedSemaphorePermit,
     ) -> (Box<dyn Job>, oneshot::Receiver<Result<Appended, StorageError>>) {
         let (answer, answered) = oneshot::channel();
-        (Box::new(AppendJob { prepared, outcome: None, answer }), answered)
+        (Box::new(AppendJob { prepared, _room: room, outcome: None, answer }), answered)
     }
 }
 

@@ -10,6 +10,9 @@ pub(crate) const FILE_MODE: u32 = 0o600;
 /// The same for folders.
 const FOLDER_MODE: u32 = 0o700;
 
+/// As many links are followed as the system itself follows.
+const LINKS_MAX: u32 = 40;
+
 /// A database and what lies beside it.
 #[derive(Clone, Debug)]
 pub(crate) struct Paths {
@@ -20,9 +23,11 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
+    /// A link to a database is the database itself: whoever comes by either name meets the same lock.
     pub(crate) fn of(database: &Path) -> Self {
+        let database = resolved(database, LINKS_MAX);
         let name = database.file_name().unwrap_or(database.as_os_str()).to_string_lossy().into_owned();
-        Paths { database: database.to_owned(), name }
+        Paths { database, name }
     }
 
     /// The file that says who owns the database.
@@ -49,6 +54,17 @@ impl Paths {
         let mut path = self.database.clone().into_os_string();
         path.push(suffix);
         path.into()
+    }
+}
+
+/// What a link leads to, also where there is nothing yet.
+fn resolved(path: &Path, links_left: u32) -> PathBuf {
+    match fs::read_link(path) {
+        Ok(target) if links_left > 0 => {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            resolved(&folder.join(target), links_left - 1)
+        }
+        _ => path.to_owned(),
     }
 }
 

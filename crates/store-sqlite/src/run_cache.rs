@@ -71,6 +71,7 @@ impl RunCache {
             }
             let is_same = known.stored.row.status == row.status;
             known.unwritten = known.unwritten.max(if is_same { unwritten } else { Unwritten::Status });
+            self.bytes = (self.bytes + row.state.len()).saturating_sub(known.stored.row.state.len());
             known.stored.row = row;
             if let Some(places) = places {
                 known.stored.places = places;

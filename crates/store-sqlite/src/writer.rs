@@ -7,7 +7,7 @@ use std::thread::{JoinHandle, ThreadId};
 use runyard_domain::AppendId;
 use runyard_store::plan::Prepared;
 use runyard_store::{Appended, StorageError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::checkpoint::LogKeeper;
 use crate::errand::{AppendJob, Errand, Job, unknown};
@@ -19,6 +19,8 @@ use crate::poison::Poison;
 
 /// How many jobs wait; whoever comes then waits for a place.
 const WAITING_MAX: usize = 4_096;
+/// How many KiB of changes wait.
+const WAITING_KIB_MAX: u32 = 64 * 1024;
 
 /// What the thread owns.
 pub(crate) struct WriterParts {
@@ -31,6 +33,7 @@ pub(crate) struct WriterParts {
 /// The way to the thread.
 pub(crate) struct Writer {
     jobs: Option<mpsc::Sender<Message>>,
+    room: Arc<Semaphore>,
     thread: Mutex<Option<JoinHandle<()>>>,
     thread_id: ThreadId,
     poison: Arc<Poison>,
@@ -50,13 +53,16 @@ impl Writer {
             })
             .map_err(|error| StorageError::io("starting a thread", error))?;
         let thread_id = thread.thread().id();
-        Ok(Writer { jobs: Some(jobs), thread: Mutex::new(Some(thread)), thread_id, poison })
+        let room = Arc::new(Semaphore::new(WAITING_KIB_MAX as usize));
+        Ok(Writer { jobs: Some(jobs), room, thread: Mutex::new(Some(thread)), thread_id, poison })
     }
 
     /// Makes a change, and returns when it is durable.
     pub(crate) async fn append(&self, prepared: Prepared) -> Result<Appended, StorageError> {
         let append: AppendId = prepared.append;
-        let (job, answered) = AppendJob::answered(prepared);
+        let kib = u32::try_from(prepared.size() / 1024 + 1).unwrap_or(u32::MAX).min(WAITING_KIB_MAX);
+        let room = Arc::clone(&self.room).acquire_many_owned(kib).await.map_err(|_| closed())?;
+        let (job, answered) = AppendJob::answered(prepared, room);
         self.send(job).await?;
         answered.await.unwrap_or_else(|_| Err(unknown(append)))
     }

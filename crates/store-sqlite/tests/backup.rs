@@ -51,6 +51,7 @@ fn c08_a_backup_made_while_writing_is_a_prefix_that_verifies() {
         }
         for round in 0..proof(2, 4, 40) {
             let target = folder.path().join(format!("backup-{round}/copy.db"));
+            std::fs::create_dir(target.parent().unwrap()).unwrap();
             let before: Vec<u64> = heads.iter().map(|head| head.load(Ordering::SeqCst)).collect();
             let steps = Arc::new(Mutex::new(Vec::new()));
             let seen = Arc::clone(&steps);

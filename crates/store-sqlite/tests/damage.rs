@@ -12,8 +12,11 @@ use std::path::Path;
 
 use runyard_domain::RunId;
 use runyard_redact::Safe;
-use runyard_store::conformance::event;
-use runyard_store::{Blobs, Break, BreakKind, EventLog, Runs, RunsQuery, StorageError, blob_id, verify};
+use runyard_store::conformance::{event, fresh_append, one, safe};
+use runyard_store::{
+    Blobs, Break, BreakKind, Change, EventLog, Place, Projection, Runs, RunsQuery, StorageError, blob_id,
+    verify,
+};
 use runyard_store_sqlite::{Finding, SqliteStore};
 use serde_json::json;
 use support::{change, open, place, proof, run_number, runtime};
@@ -146,6 +149,54 @@ fn d11_a_damaged_page_is_an_error_for_its_run_and_the_others_stay_readable_and_w
         assert_eq!(verified(&store, 4).await, Ok(EVENTS + 1));
         let findings = store.check().await.unwrap();
         assert!(findings.iter().any(|finding| matches!(finding, Finding::Damaged(_))), "{findings:?}");
+    });
+}
+
+// A group in which one change meets damage: it alone fails.
+#[test]
+fn d11_damage_that_one_change_meets_does_not_fail_the_others_of_its_group() {
+    let (_folder, database) = place();
+    let store = open(&database);
+    runtime().block_on(async {
+        for run in 0..RUNS {
+            let mut change = change(run_number(run), 0, vec![event(json!({ "marker": 0 }))]);
+            if let Place::At(_, writes) = &mut change.place {
+                // So large that each run's row has a page of its own.
+                let state = safe(json!({ "of": format!("run number {run} ").repeat(200) }));
+                writes.projection = Some(Projection { status: "running", state });
+            }
+            store.append(change).await.unwrap();
+        }
+        store.close().await;
+    });
+    drop(store);
+    let mut bytes = std::fs::read(&database).unwrap();
+    let needle = b"{\"of\":\"run number 3 ";
+    let at = bytes.windows(needle.len()).position(|window| window == needle).unwrap();
+    bytes[at / 4096 * 4096..][..16].fill(0xee);
+    std::fs::write(&database, bytes).unwrap();
+    let store = open(&database);
+    runtime().block_on(async {
+        let busy = {
+            let store = std::sync::Arc::clone(&store);
+            tokio::spawn(async move {
+                let place = Place::Head(Box::new(|_| {
+                    std::thread::sleep(std::time::Duration::from_millis(100));
+                    Ok(one(json!({ "marker": 1 })))
+                }));
+                let append = fresh_append();
+                store.append(Change { run: run_number(0), append, generation: None, place }).await
+            })
+        };
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        let more = |run| change(run_number(run), 1, vec![event(json!({ "marker": 1 }))]);
+        let (whole, damaged, other) =
+            tokio::join!(store.append(more(1)), store.append(more(3)), store.append(more(4)));
+        busy.await.unwrap().unwrap();
+        whole.unwrap();
+        assert!(matches!(damaged, Err(StorageError::Corrupt { .. })), "{damaged:?}");
+        other.unwrap();
+        assert_eq!(verified(&store, 4).await, Ok(2));
     });
 }
 

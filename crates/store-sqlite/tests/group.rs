@@ -115,18 +115,24 @@ fn d11_a_function_that_panics_is_refused_and_the_writer_goes_on() {
 }
 
 #[test]
-fn d11_events_reach_their_followers_after_the_commit_and_before_the_answer() {
+fn c08_who_waits_for_a_run_is_told_of_each_event_by_the_time_its_writer_is_answered() {
     let (_folder, database) = place();
     let store = open(&database);
     runtime().block_on(async {
         let run = start(&*store).await;
         let mut tail = Tail::open(Arc::clone(&store), run, 1).await.unwrap();
+        let subscription = store.live().subscribe(run);
+        let mut told = tokio::spawn(async move { (tail.next().await.unwrap(), tail) });
         for after in 1..proof(50, 300, 3_000) as u64 {
             store.append(marked(run, after, after)).await.unwrap();
-            // Whoever is told is told of something that anybody can read.
-            let told = tokio::time::timeout(Duration::from_secs(5), tail.next()).await.unwrap().unwrap();
-            assert_eq!(told.last().unwrap().sequence, after + 1);
+            // In the ring already: nobody has to go to the disk for it.
+            assert_eq!(subscription.recent(after, 10).len(), 1);
+            let waited = tokio::time::timeout(Duration::from_secs(5), told).await;
+            let (events, mut tail) = waited.expect("it was not told").unwrap();
+            assert_eq!(events.iter().map(|event| event.sequence).collect::<Vec<_>>(), [after + 1]);
+            // And it is told of nothing that is not there for everybody.
             assert_eq!(store.head(run).await.unwrap(), Some(after + 1));
+            told = tokio::spawn(async move { (tail.next().await.unwrap(), tail) });
         }
     });
 }

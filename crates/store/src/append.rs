@@ -16,17 +16,39 @@ pub async fn append_until_known<L: EventLog + ?Sized>(
     log: &L,
     mut make: impl FnMut() -> Change,
 ) -> Result<Appended, StorageError> {
-    let mut unknown = None;
-    for attempt in 0..ATTEMPTS_MAX {
-        if attempt > 0 {
-            tokio::time::sleep(FIRST_WAIT * 2_u32.pow(attempt - 1)).await;
-        }
+    let unknown = match log.append(make()).await {
+        Err(error @ StorageError::CommitUnknown { .. }) => error,
+        known => return known,
+    };
+    let mut wait = FIRST_WAIT;
+    for _ in 0..ATTEMPTS_MAX {
+        tokio::time::sleep(wait).await;
+        wait *= 2;
         match log.append(make()).await {
-            Err(error @ StorageError::CommitUnknown { .. }) => unknown = Some(error),
-            // The database cannot be asked, so what was unknown stays so.
-            Err(StorageError::Io { .. }) if unknown.is_some() => {}
+            Err(error) if !is_an_answer(&error) => {}
             known => return known,
         }
     }
-    Err(unknown.unwrap_or(StorageError::Poisoned))
+    Err(unknown)
+}
+
+/// Whether the log was asked and has answered. Where it could not be, what was unknown stays so.
+fn is_an_answer(error: &StorageError) -> bool {
+    match error {
+        StorageError::VersionConflict { .. }
+        | StorageError::StaleGeneration { .. }
+        | StorageError::AlreadyExists { .. }
+        | StorageError::NotFound { .. }
+        | StorageError::Refused { .. }
+        | StorageError::Validation { .. } => true,
+        StorageError::CommitUnknown { .. }
+        | StorageError::Io { .. }
+        | StorageError::DiskFull { .. }
+        | StorageError::ReadOnly { .. }
+        | StorageError::Corrupt { .. }
+        | StorageError::Serialization { .. }
+        | StorageError::Locked { .. }
+        | StorageError::NewerSchema { .. }
+        | StorageError::Poisoned => false,
+    }
 }

@@ -15,6 +15,12 @@ use crate::StorageError;
 pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
 /// The longest type of an event.
 const KIND_BYTES_MAX: usize = 64;
+/// The longest name of an agent profile.
+const AGENT_BYTES_MAX: usize = 1024;
+/// The most blobs that one event refers to.
+const BLOBS_MAX: usize = 64;
+/// How deep a payload is nested. Readers of JSON stop at 128, and the envelope is a level too.
+const DEPTH_MAX: usize = 120;
 
 /// The SHA-256 of an event's stored bytes. They hold the hash of the event before it, so it stands for all before it too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,6 +107,17 @@ impl EncodedEvent {
         if event.kind.is_empty() || event.kind.len() > KIND_BYTES_MAX {
             return Err(StorageError::invalid(format!("an event's type has 1 to {KIND_BYTES_MAX} bytes")));
         }
+        if event.agent.as_ref().is_some_and(|agent| agent.len() > AGENT_BYTES_MAX) {
+            return Err(StorageError::invalid(format!(
+                "an agent's name has at most {AGENT_BYTES_MAX} bytes"
+            )));
+        }
+        if event.blobs.len() > BLOBS_MAX {
+            return Err(StorageError::invalid(format!("an event refers to at most {BLOBS_MAX} blobs")));
+        }
+        if is_deeper(&event.payload, DEPTH_MAX) {
+            return Err(StorageError::invalid(format!("a payload is nested at most {DEPTH_MAX} deep")));
+        }
         let mut rest = Vec::with_capacity(512);
         // Writing into memory cannot fail; a payload is a JSON tree already.
         let encode = |rest: &mut Vec<u8>| -> serde_json::Result<()> {
@@ -157,6 +174,15 @@ impl EncodedEvent {
 
 /// `{"sequence":18446744073709551615,"prevHash":"…64…",`
 const PLACE_BYTES_MAX: usize = 112;
+
+/// Whether a value is nested deeper than so many levels.
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper(item, levels - 1)),
+        Value::Object(fields) => levels == 0 || fields.values().any(|field| is_deeper(field, levels - 1)),
+        _ => false,
+    }
+}
 
 fn unwritable(id: EventId, error: serde_json::Error) -> StorageError {
     StorageError::Serialization { record: id.to_string(), source: error.into() }

@@ -124,10 +124,15 @@ impl Subscription {
         ring.events.iter().skip(skipped).take(limit).cloned().collect()
     }
 
-    /// Waits until the run may have gone beyond `after`.
-    pub async fn beyond(&mut self, after: u64) {
+    /// From here on, whatever is told counts as news.
+    pub fn listen(&mut self) {
+        self.head.mark_unchanged();
+    }
+
+    /// Waits until the run may have moved since [`listen`](Subscription::listen).
+    pub async fn news(&mut self) {
         // The sender lives as long as this subscription.
-        let _ = self.head.wait_for(|head| *head > after).await;
+        let _ = self.head.changed().await;
     }
 }
 

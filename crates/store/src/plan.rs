@@ -10,14 +10,18 @@ use serde_json::Value;
 use crate::change::Decide;
 use crate::event::EncodedEvent;
 use crate::{
-    Appended, ApprovalWrite, Change, Hash, KeyedResult, Place, Projection, RunRow, StorageError, TimerWrite,
-    Writes,
+    Appended, ApprovalWrite, Change, Hash, KeyedResult, PAYLOAD_BYTES_MAX, Place, Projection, RunRow,
+    StorageError, TimerWrite, Writes,
 };
 
 /// The most events of one change.
 pub const CHANGE_EVENTS_MAX: usize = 256;
-/// The most bytes of one change's events.
+/// The most bytes of one change, with all its rows.
 pub const CHANGE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// The most rows of one kind beside the events.
+const CHANGE_ROWS_MAX: usize = 256;
+/// The longest name of a timer.
+const NAME_BYTES_MAX: usize = 1024;
 
 /// A change whose events are encoded: done before it waits for the writer.
 pub struct Prepared {
@@ -40,6 +44,8 @@ struct Encoded {
     events: Vec<EncodedEvent>,
     projection: Option<Projection>,
     rows: OtherRows,
+    /// About how many bytes all of it takes.
+    bytes: usize,
 }
 
 /// The rows of a change beside its events and the run's own.
@@ -65,7 +71,7 @@ impl OtherRows {
 /// An earlier change of the same append id, as the store found it.
 #[derive(Clone, Debug)]
 pub enum Earlier {
-    /// In the log, at the place where this one wants to go: the stored bytes of the event there.
+    /// In the log, at the place where the last event of this one wants to go.
     At {
         /// Its append id.
         append: AppendId,
@@ -155,13 +161,62 @@ fn encode(run: RunId, writes: Writes) -> Result<Encoded, StorageError> {
     }
     let events =
         events.into_iter().map(|event| EncodedEvent::new(run, event)).collect::<Result<Vec<_>, _>>()?;
-    let bytes: usize = events.iter().map(EncodedEvent::size).sum();
+    let rows = OtherRows { approvals, timers, outbox, result };
+    let state = projection.as_ref().map_or(Ok(0), |projection| row_bytes(&projection.state))?;
+    let bytes = events.iter().map(EncodedEvent::size).sum::<usize>() + state + rows.bytes()?;
     if bytes > CHANGE_BYTES_MAX {
-        return Err(StorageError::invalid(format!(
-            "a change's events have at most {CHANGE_BYTES_MAX} bytes"
-        )));
+        return Err(StorageError::invalid(format!("a change has at most {CHANGE_BYTES_MAX} bytes")));
     }
-    Ok(Encoded { events, projection, rows: OtherRows { approvals, timers, outbox, result } })
+    Ok(Encoded { events, projection, rows, bytes })
+}
+
+impl OtherRows {
+    /// About how many bytes they take, or which of them is too large.
+    fn bytes(&self) -> Result<usize, StorageError> {
+        let counts = [self.approvals.len(), self.timers.len(), self.outbox.len()];
+        if counts.iter().any(|count| *count > CHANGE_ROWS_MAX) {
+            let what = format!("a change has at most {CHANGE_ROWS_MAX} approvals, timers or messages");
+            return Err(StorageError::invalid(what));
+        }
+        let approvals = self.approvals.iter().map(|approval| match approval {
+            ApprovalWrite::Open { request, .. } => request,
+            ApprovalWrite::Resolve { decision, .. } => decision,
+        });
+        let timers = self.timers.iter().filter_map(|timer| match timer {
+            TimerWrite::Set { payload, .. } => Some(payload),
+            TimerWrite::Cancel { .. } => None,
+        });
+        let names = self.timers.iter().map(|timer| match timer {
+            TimerWrite::Set { name, .. } | TimerWrite::Cancel { name } => name,
+        });
+        if names.into_iter().any(|name| name.len() > NAME_BYTES_MAX || name.contains('\0')) {
+            let what = format!("a timer's name has at most {NAME_BYTES_MAX} bytes, and no zero among them");
+            return Err(StorageError::invalid(what));
+        }
+        let others = self.outbox.iter().chain(self.result.as_ref().map(|kept| &kept.result));
+        approvals.chain(timers).chain(others).try_fold(0, |sum, payload| Ok(sum + row_bytes(payload)?))
+    }
+}
+
+/// About how many bytes a row with this payload takes, or that it is too large.
+fn row_bytes(payload: &Value) -> Result<usize, StorageError> {
+    let bytes = json_bytes(payload);
+    if bytes > PAYLOAD_BYTES_MAX {
+        return Err(StorageError::invalid(format!("what a row holds has at most {PAYLOAD_BYTES_MAX} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// About how long a value is as JSON.
+fn json_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| json_bytes(item) + 1).sum::<usize>() + 2,
+        Value::Object(fields) => {
+            fields.iter().map(|(name, field)| name.len() + json_bytes(field) + 4).sum::<usize>() + 2
+        }
+        _ => 8,
+    }
 }
 
 impl Prepared {
@@ -176,8 +231,9 @@ impl Prepared {
     /// About how many bytes it writes, as far as that is known before its turn.
     pub fn size(&self) -> usize {
         match &self.place {
-            PreparedPlace::At(_, encoded) => encoded.events.iter().map(EncodedEvent::size).sum(),
-            PreparedPlace::Head(_) => 1024,
+            PreparedPlace::At(_, encoded) => encoded.bytes,
+            // It may be anything; too much only makes a smaller group.
+            PreparedPlace::Head(_) => 32 * 1024,
         }
     }
 
@@ -185,8 +241,11 @@ impl Prepared {
     pub fn look_for(&self, row: Option<&RunRow>) -> LookFor {
         match (&self.place, row) {
             (_, None) => LookFor::Nothing,
-            (PreparedPlace::At(after, _), Some(row)) if row.sequence > *after => LookFor::EventAt(after + 1),
-            (PreparedPlace::At(..), Some(_)) => LookFor::Nothing,
+            (PreparedPlace::At(after, encoded), Some(row)) => {
+                // The last of its events: if that is there, all of them are.
+                let last = after.saturating_add(encoded.events.len() as u64);
+                if row.sequence >= last { LookFor::EventAt(last) } else { LookFor::Nothing }
+            }
             (PreparedPlace::Head(_), Some(_)) => LookFor::HeadChange,
         }
     }
@@ -244,7 +303,7 @@ impl Prepared {
             (Some(Earlier::At { append, body }), PreparedPlace::At(after, encoded))
                 if append == self.append =>
             {
-                if !encoded.events[0].is_stored_as(&body) {
+                if !encoded.events.last().is_some_and(|event| event.is_stored_as(&body)) {
                     let what = format!("a change {append} with another content");
                     return Err(StorageError::AlreadyExists { what });
                 }

@@ -37,16 +37,33 @@ impl<L: EventLog + ?Sized> Tail<L> {
     /// Dropping the future loses nothing either.
     pub async fn next(&mut self) -> Result<Vec<LoggedEvent>, StorageError> {
         loop {
+            self.subscription.listen();
             let mut events = self.subscription.recent(self.after, STEP_EVENTS_MAX as usize);
             if events.is_empty() {
                 events = self.log.read(self.run, self.after, STEP_EVENTS_MAX).await?;
             }
-            if let Some(last) = events.last() {
-                self.after = last.sequence;
-                return Ok(events);
+            match (events.first(), events.last()) {
+                (Some(first), Some(last)) if first.sequence == self.after + 1 => {
+                    self.after = last.sequence;
+                    return Ok(events);
+                }
+                // Nothing yet; or it came right after that look, and then there is news.
+                (None, _) if !self.is_behind().await? => self.subscription.news().await,
+                // What comes next was written and is not there: going on would pass over it without a word.
+                _ => return Err(self.gap()),
             }
-            self.subscription.beyond(self.after).await;
         }
+    }
+
+    /// Whether there must be an event that reading did not give.
+    async fn is_behind(&self) -> Result<bool, StorageError> {
+        let head = self.log.head(self.run).await?.unwrap_or_default();
+        Ok(head > self.after && self.log.read(self.run, self.after, 1).await?.is_empty())
+    }
+
+    fn gap(&self) -> StorageError {
+        let detail = format!("event {} of {} is missing", self.after + 1, self.run);
+        StorageError::Corrupt { doing: "following a run", detail }
     }
 
     /// The place of the last event that was given.

@@ -144,6 +144,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn c08_a_tail_says_when_an_event_is_missing_instead_of_passing_over_it() {
+        for (missing, given) in [(2, 2), (4, 4)] {
+            let (store, run) = five().await;
+            store.tamper(run, |events| drop(events.remove(missing)));
+            let mut tail = crate::Tail::open(std::sync::Arc::new(store), run, given).await.unwrap();
+            let error = tail.next().await.unwrap_err();
+            let named = format!("event {} of {run}", missing + 1);
+            assert!(
+                matches!(&error, StorageError::Corrupt { detail, .. } if detail.contains(&named)),
+                "{error}"
+            );
+        }
+    }
+
+    #[tokio::test]
     async fn d11_an_event_that_is_no_json_is_a_serialization_error() {
         let (store, run) = five().await;
         store.tamper(run, |events| events[1].body = b"rubbish".to_vec().into());

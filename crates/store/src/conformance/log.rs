@@ -154,6 +154,17 @@ pub async fn d11_a_change_that_can_never_be_made_is_a_validation_error(store: Ar
     let many = Writes { events: (0..300).map(|n| event(json!({"n": n}))).collect(), ..Writes::default() };
     let many = store.append(at(run, 0, many)).await.unwrap_err();
     assert!(matches!(many, StorageError::Validation { .. }), "{many}");
+    // What nobody could read back, and rows without a limit.
+    let nested = |depth| (0..depth).fold(json!(1), |inner, _| json!([inner]));
+    let deep = store.append(at(run, 0, one(nested(121)))).await.unwrap_err();
+    assert!(matches!(deep, StorageError::Validation { .. }), "{deep}");
+    let large = Writes { outbox: vec![safe(json!("x".repeat(PAYLOAD_BYTES_MAX)))], ..one(json!({})) };
+    let large = store.append(at(run, 0, large)).await.unwrap_err();
+    assert!(matches!(large, StorageError::Validation { .. }), "{large}");
+    let name = super::fixtures::safe_text(&"n".repeat(5_000));
+    let named = Writes { timers: vec![TimerWrite::Cancel { name }], ..one(json!({})) };
+    let named = store.append(at(run, 0, named)).await.unwrap_err();
+    assert!(matches!(named, StorageError::Validation { .. }), "{named}");
     let blob = crate::blob_id(b"a blob that nobody put");
     let mut dangling = event(json!({}));
     dangling.blobs.push(blob);
@@ -220,6 +231,11 @@ pub async fn d11_a_change_at_a_place_is_made_once_however_often_it_is_sent(store
     // The same id with another content is a mistake, and is told from a conflict.
     let error = store.append(again(&one(json!({"other": true})))).await.unwrap_err();
     assert!(matches!(error, StorageError::AlreadyExists { .. }), "{error}");
+    // Nor can it grow: what was not written is not acknowledged.
+    let mut more = writes.clone();
+    more.events.extend([event(json!({"a": 3})), event(json!({"a": 4}))]);
+    let error = store.append(again(&more)).await.unwrap_err();
+    assert!(matches!(error, StorageError::VersionConflict { expected: 1, actual: 4 }), "{error}");
     // Another id at that place is an ordinary conflict.
     let error = store.append(at(run, 1, writes)).await.unwrap_err();
     assert!(matches!(error, StorageError::VersionConflict { expected: 1, actual: 4 }), "{error}");
@@ -274,6 +290,7 @@ pub async fn c07_payloads_come_back_byte_for_byte(store: Arc<dyn Store>) {
         json!({"text": "日本語 — naïve 🏃‍♀️ \u{0} \u{7f} \u{feff} \u{2028} \\ \" / \u{10ffff}"}),
         json!({"deep": [[[{"a": null}]], 1.5, -0.0, 1e300, u64::MAX, i64::MIN, true, "", {}]}),
         json!({"z": 1, "a": 2, "é": 3, "": 4}),
+        (0..120).fold(json!(1), |inner, _| json!([inner])),
         Value::Null,
         json!({"text": big}),
     ];
@@ -285,6 +302,7 @@ pub async fn c07_payloads_come_back_byte_for_byte(store: Arc<dyn Store>) {
         let body = std::str::from_utf8(&event.body).unwrap();
         let stored = &body[body.find("\"payload\":").unwrap() + 10..body.len() - 1];
         assert!(stored == serde_json::to_string(payload).unwrap(), "{}", &stored[..stored.len().min(200)]);
+        assert_eq!(event.envelope().unwrap().payload, *payload);
     }
     assert!(verify(&*store, run).await.unwrap().is_ok());
 }
