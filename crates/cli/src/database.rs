@@ -53,7 +53,10 @@ impl Database {
                 let opened = tokio::task::spawn_blocking(move || SqliteStore::open(options)).await;
                 Ok(Opened::Sqlite(Arc::new(finished(opened)?)))
             }
-            Database::Postgres(url) => connect(url).await,
+            Database::Postgres(url) => {
+                let store = PostgresStore::connect(url).await.map_err(refused)?;
+                Ok(Opened::Postgres(Arc::new(store)))
+            }
         }
     }
 
@@ -65,14 +68,12 @@ impl Database {
                 let opened = tokio::task::spawn_blocking(move || SqliteStore::open_read_only(path)).await;
                 Ok(Opened::Sqlite(Arc::new(finished(opened)?)))
             }
-            Database::Postgres(url) => connect(url).await,
+            Database::Postgres(url) => {
+                let store = PostgresStore::connect_to_read(url).await.map_err(refused)?;
+                Ok(Opened::Postgres(Arc::new(store)))
+            }
         }
     }
-}
-
-async fn connect(url: &str) -> Result<Opened, ActionError> {
-    let store = PostgresStore::connect(url).await.map_err(refused)?;
-    Ok(Opened::Postgres(Arc::new(store)))
 }
 
 fn finished<T>(task: Result<Result<T, StorageError>, tokio::task::JoinError>) -> Result<T, ActionError> {
@@ -91,6 +92,12 @@ impl Opened {
 /// A store's error, as the error of an action.
 pub(crate) fn refused(error: StorageError) -> ActionError {
     let code = error.code();
+    if let StorageError::NotFound { what } = &error
+        && what.starts_with("database")
+    {
+        let message = "Nothing is recorded yet: there is no database. \"runyard up\" makes it.";
+        return ActionError::new(code, message);
+    }
     let mut message = error.to_string();
     if let Some(first) = message.get_mut(..1) {
         first.make_ascii_uppercase();

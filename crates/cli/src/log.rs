@@ -164,7 +164,14 @@ async fn back_up(database: &Database, file: &Path) -> Result<serde_json::Value, 
     };
     let progress = progress();
     let told = progress.clone();
-    store.backup_to(file, move |done| told.set_position(done.done)).await.map_err(refused)?;
+    let copied = store.backup_to(file, move |done| told.set_position(done.done)).await;
+    copied.map_err(|error| match error {
+        StorageError::AlreadyExists { .. } => {
+            let message = format!("The file {} is there already; name a new one.", file.display());
+            ActionError::new(error.code(), message)
+        }
+        error => refused(error),
+    })?;
     progress.finish_and_clear();
     let bytes = std::fs::metadata(file).map(|file| file.len()).unwrap_or_default();
     Ok(json!({"file": file.display().to_string(), "bytes": bytes}))

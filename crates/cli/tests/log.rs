@@ -133,18 +133,30 @@ fn a_backup_verifies_like_the_original() {
 fn c08_a_database_url_selects_postgresql_and_its_password_is_shown_nowhere() {
     let postgres = Postgres::start().unwrap();
     let url = postgres.database().unwrap();
+    let home = Home::new();
+    let run = |url: &str, arguments: &[&str]| {
+        support::Ran::of(home.command(arguments).env("RUNYARD_DATABASE_URL", url))
+    };
+    // Nothing was recorded yet, and looking makes nothing.
+    let (exit, code, message) = run(&url, &["log", "verify"]).failure();
+    assert_eq!((exit, code.as_str()), (1, "storage.not_found"), "{message}");
+    assert!(message.contains("othing is recorded yet"), "{message}");
+    let made = "SELECT count(*) FROM pg_namespace WHERE nspname = 'runyard'";
+    assert_eq!(postgres.sql(&url, made).unwrap(), "0");
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let runs = runtime.block_on(async {
         let store = PostgresStore::connect(&url).await.unwrap();
         write_two_runs(&store).await
     });
-    let home = Home::new();
-    let run = |url: &str, arguments: &[&str]| {
-        support::Ran::of(home.command(arguments).env("RUNYARD_DATABASE_URL", url))
-    };
     assert_eq!(run(&url, &["log", "verify"]).data(), json!({"runs": 2, "events": 10}));
     assert_eq!(run(&url, &["log", "verify", &runs[1].to_string()]).data()["events"], 5);
     assert!(!home.path("runyard.db").exists());
+    // A backup is refused whether or not the server can be reached.
+    for url in [url.as_str(), "postgres://ada@127.0.0.1:1/none"] {
+        let (exit, code, message) = run(url, &["log", "backup", "copy.db"]).failure();
+        assert_eq!((exit, code.as_str()), (1, "storage.validation"), "{message}");
+        assert!(message.contains("pg_dump"), "{message}");
+    }
     let wrong = url.replace(runyard_testkit_postgres::PASSWORD, "canary-wrong-password");
     for (url, code) in [
         (wrong.as_str(), "storage.io"),

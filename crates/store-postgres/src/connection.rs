@@ -10,6 +10,7 @@ use deadpool_postgres::{
 use runyard_store::StorageError;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -41,19 +42,33 @@ pub(crate) type Wire = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<S
 #[derive(Clone)]
 pub(crate) struct Connector(Arc<Parts>);
 
+/// What the connections are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Everything. A server that only follows another one is refused.
+    Write,
+    /// Reading, also of a server that only follows another one. The server refuses every write.
+    Read,
+}
+
 struct Parts {
     config: Config,
     tls: MakeRustlsConnect,
     session: String,
     place: String,
     options: ConnectOptions,
+    access: Access,
 }
 
 impl Connector {
-    pub(crate) fn new(url: &str, options: ConnectOptions) -> Result<Self, StorageError> {
+    pub(crate) fn new(url: &str, options: ConnectOptions, access: Access) -> Result<Self, StorageError> {
         let target = Target::parse(url)?;
         let tls = tls::connector(&target)?;
         let Target { mut config, place, .. } = target;
+        if access == Access::Read {
+            // Of several servers, any.
+            config.target_session_attrs(TargetSessionAttrs::Any);
+        }
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(options.connect);
         }
@@ -62,7 +77,8 @@ impl Connector {
             .keepalives_interval(KEEPALIVE_INTERVAL)
             .keepalives_retries(KEEPALIVE_RETRIES)
             .tcp_user_timeout(UNACKNOWLEDGED_MAX);
-        Ok(Connector(Arc::new(Parts { config, tls, session: session(&options), place, options })))
+        let session = session(&options, access);
+        Ok(Connector(Arc::new(Parts { config, tls, session, place, options, access })))
     }
 
     pub(crate) fn place(&self) -> &str {
@@ -81,11 +97,14 @@ impl Connector {
         Ok((client, wire))
     }
 
-    /// A connection that is prepared as a session of the store, and can write.
+    /// A connection that is prepared as a session of the store, and can write unless it is for reading.
     pub(crate) async fn connect(&self) -> Result<Link, Failure> {
         let (client, wire) = self.open().await?;
         let link = Link { client, driver: drive(wire) };
         within(self.0.options.connect, self.prepare(&link.client)).await?;
+        if self.0.access == Access::Read {
+            return Ok(link);
+        }
         let standby = link.client.query_one("SELECT pg_is_in_recovery()", &[]);
         if within(self.0.options.connect, standby).await?.try_get(0)? {
             let what = format!("the standby server at {}", self.0.place);
@@ -146,26 +165,36 @@ pub(crate) async fn taken(pool: &Pool) -> Result<Object, Failure> {
     })
 }
 
+/// What came of using a connection of the pool, which gets it back. One that stayed silent is ended instead: nobody else
+/// shall wait for it.
+pub(crate) fn given_back<T>(client: Object, answer: Result<T, Failure>) -> Result<T, Failure> {
+    if matches!(answer, Err(Failure::Silent)) {
+        drop(Object::take(client));
+    }
+    answer
+}
+
 /// What PostgreSQL says, unless it says nothing for too long.
-pub(crate) async fn within<T>(
+pub(crate) async fn within<T, E: Into<Failure>>(
     limit: Duration,
-    answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    answer: impl Future<Output = Result<T, E>>,
 ) -> Result<T, Failure> {
-    timeout(limit, answer).await.map_err(|_| Failure::Silent)?.map_err(Failure::Postgres)
+    timeout(limit, answer).await.map_err(|_| Failure::Silent)?.map_err(Into::into)
 }
 
 /// What every session begins with.
 ///
 /// A commit is durable before it is acknowledged, whatever the default is. Rows are found by their keys also before the
 /// server has counted how many there are: a plan that reads whole tables would be kept for too long.
-fn session(options: &ConnectOptions) -> String {
+fn session(options: &ConnectOptions, access: Access) -> String {
+    let read_only = if access == Access::Read { "on" } else { "off" };
     format!(
         "SET search_path = {SCHEMA_NAME};
          SET client_min_messages = warning;
          SET statement_timeout = {};
          SET lock_timeout = {};
          SET idle_in_transaction_session_timeout = {};
-         SET default_transaction_read_only = off;
+         SET default_transaction_read_only = {read_only};
          SET jit = off;
          SET enable_seqscan = off;
          SET enable_hashjoin = off;

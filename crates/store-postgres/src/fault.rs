@@ -184,6 +184,9 @@ impl Failure {
             Failure::Store(StorageError::ReadOnly { what, .. }) => {
                 return StorageError::ReadOnly { doing, what: what.clone() };
             }
+            Failure::Store(StorageError::Corrupt { detail, .. }) => {
+                return StorageError::Corrupt { doing, detail: detail.clone() };
+            }
             Failure::Store(error) => return StorageError::io(doing, error.to_string()),
             Failure::Postgres(error) => error,
         };

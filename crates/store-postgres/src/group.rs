@@ -224,7 +224,7 @@ impl Found {
             let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 2] =
                 [&wanted.event_runs, &wanted.event_places];
             for row in client.query(&statements.events_at, &parameters).await? {
-                let place = (run(row.try_get(0)?), unsigned(row.try_get(1)?));
+                let place = (run(row.try_get(0)?), unsigned(row.try_get(1)?)?);
                 self.events.insert(place, (append(row.try_get(2)?), row.try_get(3)?));
             }
         }
@@ -232,7 +232,7 @@ impl Found {
             let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 2] =
                 [&wanted.head_runs, &wanted.head_appends];
             for row in client.query(&statements.head_changes, &parameters).await? {
-                let (first, last) = (unsigned(row.try_get(2)?), unsigned(row.try_get(3)?));
+                let (first, last) = (unsigned(row.try_get(2)?)?, unsigned(row.try_get(3)?)?);
                 let change = (run(row.try_get(0)?), append(row.try_get(1)?));
                 self.head_changes.insert(change, Appended { first, last });
             }
@@ -260,6 +260,7 @@ mod tests {
 
     use super::*;
     use crate::PostgresStore;
+    use crate::connection::Access;
 
     /// An older transaction waits for one run while a younger one writes another, and then writes that one too.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -268,7 +269,7 @@ mod tests {
         let store = PostgresStore::connect(&url).await.unwrap();
         let mut runs = ManyRuns::start(&store, 3).await.0;
         runs.sort();
-        let connector = Connector::new(&url, ConnectOptions::default()).unwrap();
+        let connector = Connector::new(&url, ConnectOptions::default(), Access::Write).unwrap();
         let raw = connector.connect().await.unwrap();
         let hold = "SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE";
         raw.client.batch_execute("BEGIN").await.unwrap();

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use deadpool_postgres::Object;
 use runyard_domain::{RunId, Timestamp};
 use runyard_redact::Safe;
 use runyard_store::{Acquired, Lease, LeaseRow, Leases, StorageError};
 use tokio_postgres::{IsolationLevel, Row};
 
-use crate::connection::within;
+use crate::connection::{given_back, within};
 use crate::fault::Failure;
 use crate::run_row::{self, now_ms, run_uuid, signed, time, unsigned};
 use crate::store::{Parameter, PostgresStore};
@@ -95,42 +96,50 @@ impl PostgresStore {
         let step = &step;
         self.repeated(doing, || async move {
             let mut client = self.client().await?;
-            let limit = self.silence();
-            let (lock, clock, write) = (
-                within(limit, client.prepare_cached(LOCK)).await?,
-                within(limit, client.prepare_cached(concat!("SELECT ", now_ms!()))).await?,
-                within(limit, client.prepare_cached(WRITE)).await?,
-            );
-            let begin = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted).start();
-            let transaction = within(limit, begin).await?;
-            let id = run_uuid(run);
-            let row = within(limit, transaction.query_opt(&lock, &[&id])).await?;
-            let row = row.ok_or_else(|| StorageError::not_found(format!("run {run}")))?;
-            // Only now: while this waited for the lock, another may have been granted a lease later than its beginning.
-            let now = within(limit, transaction.query_one(&clock, &[])).await?;
-            let Step { after, answer } = step(held(&row)?, time(now.try_get(0)?))?;
-            if let Some(Held { generation, lease }) = after {
-                let (owner, granted, expires) = match &lease {
-                    Some(lease) => (
-                        Some(lease.owner.as_str()),
-                        Some(lease.granted.unix_ms()),
-                        Some(lease.expires.unix_ms()),
-                    ),
-                    None => (None, None, None),
-                };
-                let generation = signed(generation);
-                let row: [Parameter<'_>; 5] = [&id, &generation, &owner, &granted, &expires];
-                within(limit, transaction.execute(&write, &row)).await?;
-            }
-            within(limit, transaction.commit()).await?;
-            Ok(answer)
+            let answer = self.take_step_on(&mut client, run, step).await;
+            given_back(client, answer)
         })
         .await
+    }
+
+    async fn take_step_on<T: Send>(
+        &self,
+        client: &mut Object,
+        run: RunId,
+        step: &(impl Fn(Held, Timestamp) -> Result<Step<T>, StorageError> + Send + Sync),
+    ) -> Result<T, Failure> {
+        let limit = self.silence();
+        let (lock, clock, write) = (
+            within(limit, client.prepare_cached(LOCK)).await?,
+            within(limit, client.prepare_cached(concat!("SELECT ", now_ms!()))).await?,
+            within(limit, client.prepare_cached(WRITE)).await?,
+        );
+        let begin = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted).start();
+        let transaction = within(limit, begin).await?;
+        let id = run_uuid(run);
+        let row = within(limit, transaction.query_opt(&lock, &[&id])).await?;
+        let row = row.ok_or_else(|| StorageError::not_found(format!("run {run}")))?;
+        // Only now: while this waited for the lock, another may have been granted a lease later than its beginning.
+        let now = within(limit, transaction.query_one(&clock, &[])).await?;
+        let Step { after, answer } = step(held(&row)?, time(now.try_get(0)?))?;
+        if let Some(Held { generation, lease }) = after {
+            let (owner, granted, expires) = match &lease {
+                Some(lease) => {
+                    (Some(lease.owner.as_str()), Some(lease.granted.unix_ms()), Some(lease.expires.unix_ms()))
+                }
+                None => (None, None, None),
+            };
+            let generation = signed(generation);
+            let row: [Parameter<'_>; 5] = [&id, &generation, &owner, &granted, &expires];
+            within(limit, transaction.execute(&write, &row)).await?;
+        }
+        within(limit, transaction.commit()).await?;
+        Ok(answer)
     }
 }
 
 fn held(row: &Row) -> Result<Held, Failure> {
-    Ok(Held { generation: unsigned(row.try_get(0)?), lease: run_row::lease(row, 1)? })
+    Ok(Held { generation: unsigned(row.try_get(0)?)?, lease: run_row::lease(row, 1)? })
 }
 
 fn later(now: Timestamp, by: Duration) -> Timestamp {

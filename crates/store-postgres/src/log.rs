@@ -10,28 +10,41 @@ use uuid::Uuid;
 
 use crate::fault::Failure;
 use crate::run_row::{run_uuid, signed, unsigned};
-use crate::store::{PostgresStore, page};
+use crate::store::{Parameter, PostgresStore, page};
 
+/// A page that is as large as this ends there, whatever its limit is. It has at least one event.
+const PAGE_BYTES_MAX: i64 = 16 * 1024 * 1024;
 const READING: &str = "reading the log";
 const FOLLOWING: &str = "reading the feed";
 
 #[async_trait]
 impl EventLog for PostgresStore {
     async fn append(&self, change: Change) -> Result<Appended, StorageError> {
-        self.lanes.append(change).await
+        self.lanes()?.append(change).await
     }
 
     async fn head(&self, run: RunId) -> Result<Option<u64>, StorageError> {
         const SQL: &str = "SELECT sequence FROM runs WHERE run_id = $1";
         let rows = self.rows(READING, SQL, &[&run_uuid(run)]).await?;
         let head = rows.first().map(|row| row.try_get(0)).transpose();
-        Ok(head.map_err(|error| unreadable(READING, error.into()))?.map(unsigned))
+        head.map_err(|error| unreadable(READING, error.into()))?.map(unsigned).transpose()
     }
 
     async fn read(&self, run: RunId, after: u64, limit: u32) -> Result<Vec<LoggedEvent>, StorageError> {
-        const SQL: &str = "SELECT sequence, body FROM events WHERE run_id = $1 AND sequence > $2
-            ORDER BY sequence LIMIT $3";
-        let rows = self.rows(READING, SQL, &[&run_uuid(run), &signed(after), &page(limit)]).await?;
+        // The sizes are added up by the server, which does not look at the bodies for that.
+        const SQL: &str = "
+            SELECT sequence, body FROM (
+                SELECT sequence, body,
+                    sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING)
+                        - octet_length(body) AS bytes_before
+                FROM (
+                    SELECT sequence, body FROM events WHERE run_id = $1 AND sequence > $2
+                    ORDER BY sequence LIMIT $3
+                ) AS limited
+            ) AS summed
+            WHERE bytes_before < $4 ORDER BY sequence";
+        let parameters: [Parameter<'_>; 4] = [&run_uuid(run), &signed(after), &page(limit), &PAGE_BYTES_MAX];
+        let rows = self.rows(READING, SQL, &parameters).await?;
         let events = rows.iter().map(|row| event(row, 0)).collect::<Result<Vec<_>, _>>();
         events.map_err(|failure| unreadable(READING, failure))
     }
@@ -43,12 +56,20 @@ impl EventLog for PostgresStore {
                 SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint + feed_offset AS feed FROM meta
             )
             SELECT horizon.feed, shown.* FROM horizon LEFT JOIN LATERAL (
-                SELECT sequence, body, run_id, feed, pos FROM events
-                WHERE (feed, pos) > ($1, $2) AND feed < horizon.feed
-                ORDER BY feed, pos LIMIT $3
+                SELECT sequence, body, run_id, feed, pos FROM (
+                    SELECT sequence, body, run_id, feed, pos,
+                        sum(octet_length(body)) OVER (ORDER BY feed, pos ROWS UNBOUNDED PRECEDING)
+                            - octet_length(body) AS bytes_before
+                    FROM (
+                        SELECT sequence, body, run_id, feed, pos FROM events
+                        WHERE (feed, pos) > ($1, $2) AND feed < horizon.feed
+                        ORDER BY feed, pos LIMIT $3
+                    ) AS limited
+                ) AS summed
+                WHERE bytes_before < $4 ORDER BY feed, pos
             ) AS shown ON true";
         let Place { feed, pos } = Place::of(after)?;
-        let rows = self.rows(FOLLOWING, SQL, &[&feed, &pos, &page(limit)]).await?;
+        let rows = self.rows(FOLLOWING, SQL, &[&feed, &pos, &page(limit), &PAGE_BYTES_MAX]).await?;
         let page = rows.iter().filter_map(|row| entry(row).transpose()).collect::<Result<Vec<_>, _>>();
         let entries: Vec<FeedEntry> = page.map_err(|failure| unreadable(FOLLOWING, failure))?;
         let horizon = rows.first().map(|row| row.try_get::<_, i64>(0)).transpose();
@@ -66,7 +87,7 @@ impl EventLog for PostgresStore {
 }
 
 fn event(row: &Row, first: usize) -> Result<LoggedEvent, Failure> {
-    let sequence = unsigned(row.try_get(first)?);
+    let sequence = unsigned(row.try_get(first)?)?;
     Ok(LoggedEvent { sequence, body: row.try_get::<_, &[u8]>(first + 1)?.into() })
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_postgres::{AsyncMessage, Client};
 use uuid::Uuid;
 
-use crate::connection::{Connector, Wire, taken, within};
+use crate::connection::{Connector, Wire, given_back, taken, within};
 use crate::fault::Failure;
 use crate::run_row::{run_uuid, unsigned};
 
@@ -38,6 +38,9 @@ const NOTICES_WAITING_MAX: usize = 1_000;
 /// How many notices are sent together; what does not fit in is left to those who look.
 const NOTICES_TOGETHER_MAX: usize = 16;
 const SEND: &str = "SELECT pg_notify($1, text) FROM unnest($2::text[]) AS texts (text)";
+/// Tells this connection from the others, for whoever looks at the server.
+const NAME: &str =
+    "SELECT set_config('application_name', current_setting('application_name') || ' notices', false)";
 const CHANNEL: &str = "runyard_moved";
 /// Instead of runs: too many to name.
 const MANY: &str = "*";
@@ -97,7 +100,7 @@ async fn open(connector: &Connector) -> Result<(Client, mpsc::Receiver<String>),
     tokio::spawn(listen(wire, hear));
     let begin = async {
         connector.prepare(&client).await?;
-        client.batch_execute(&format!("LISTEN {CHANNEL}")).await
+        client.batch_execute(&format!("{NAME}; LISTEN {CHANNEL}")).await
     };
     within(connector.options().connect, begin).await?;
     Ok((client, heard))
@@ -209,7 +212,8 @@ pub(crate) async fn poll(pool: Pool, connector: Connector, live: Arc<Live>) {
         for runs in live.followed().chunks(POLL_RUNS_MAX) {
             let looked = async {
                 let client = taken(&pool).await?;
-                within(connector.options().silence(), look(&client, &live, runs)).await
+                let looked = within(connector.options().silence(), look(&client, &live, runs)).await;
+                given_back(client, looked)
             };
             if let Err(failure) = looked.await {
                 tracing::debug!(?failure, "cannot look for what moved");
@@ -223,7 +227,10 @@ async fn look(client: &Client, live: &Live, runs: &[RunId]) -> Result<(), tokio_
     let runs: Vec<Uuid> = runs.iter().map(|run| run_uuid(*run)).collect();
     for row in client.query("SELECT run_id, sequence FROM runs WHERE run_id = ANY($1)", &[&runs]).await? {
         let run = RunId::from_bytes(row.try_get::<_, Uuid>(0)?.into_bytes());
-        live.wake(run, unsigned(row.try_get(1)?));
+        // A damaged row wakes nobody here. Whoever reads it is told.
+        if let Ok(last) = unsigned(row.try_get(1)?) {
+            live.wake(run, last);
+        }
     }
     Ok(())
 }

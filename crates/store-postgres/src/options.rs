@@ -47,6 +47,13 @@ impl ConnectOptions {
         self
     }
 
+    /// How long one statement may take before the server gives it up and those who wait are told.
+    #[must_use]
+    pub fn statement_timeout(mut self, statement: Duration) -> Self {
+        self.statement = statement;
+        self
+    }
+
     /// How long a lock that another transaction holds is waited for before those who wait are told.
     #[must_use]
     pub fn lock_timeout(mut self, lock: Duration) -> Self {

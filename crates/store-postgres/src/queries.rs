@@ -133,7 +133,7 @@ impl Outbox for PostgresStore {
         const SQL: &str = "SELECT id, run_id, payload FROM outbox WHERE id > $1 ORDER BY id LIMIT $2";
         let rows = self.rows(OUTBOX, SQL, &[&signed(after), &page(limit)]).await?;
         all(OUTBOX, &rows, |row| {
-            let id = unsigned(row.try_get(0)?);
+            let id = unsigned(row.try_get(0)?)?;
             Ok(OutboxItem { id, run: run(row, 1)?, payload: row.try_get(2)? })
         })
     }

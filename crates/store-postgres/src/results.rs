@@ -24,11 +24,14 @@ impl Idempotency for PostgresStore {
     }
 
     async fn keep(&self, result: KeyedResult) -> Result<(), StorageError> {
+        // The same again changes nothing: it expires when the first said.
         const SQL: &str = concat!(
             "INSERT INTO results (key, fingerprint, result, expires) VALUES ($1, $2, $3, $4)
              ON CONFLICT (key) DO UPDATE
-                SET fingerprint = excluded.fingerprint, result = excluded.result, expires = excluded.expires
-                WHERE results.expires <= ",
+                SET fingerprint = excluded.fingerprint, result = excluded.result, expires =
+                    CASE WHEN results.expires <= ",
+            now_ms!(),
+            " THEN excluded.expires ELSE results.expires END WHERE results.expires <= ",
             now_ms!(),
             " OR (results.fingerprint = excluded.fingerprint AND results.result = excluded.result) RETURNING 1"
         );

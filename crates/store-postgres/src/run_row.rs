@@ -30,11 +30,11 @@ pub(crate) fn read(row: &Row) -> Result<RunRow, Failure> {
     let run = RunId::from_bytes(row.try_get::<_, Uuid>(0)?.into_bytes());
     Ok(RunRow {
         run,
-        sequence: unsigned(row.try_get(1)?),
+        sequence: unsigned(row.try_get(1)?)?,
         head: row.try_get::<_, Option<&[u8]>>(2)?.map(|head| hash(run, head)).transpose()?,
         status: row.try_get(3)?,
         state: row.try_get(4)?,
-        generation: unsigned(row.try_get(5)?),
+        generation: unsigned(row.try_get(5)?)?,
         lease: lease(row, 6)?,
         created: time(row.try_get(9)?),
         updated: time(row.try_get(10)?),
@@ -61,8 +61,11 @@ pub(crate) fn time(ms: i64) -> Timestamp {
 }
 
 /// A place in a log, a generation, an id of the outbox: never negative.
-pub(crate) fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or_default()
+pub(crate) fn unsigned(number: i64) -> Result<u64, StorageError> {
+    u64::try_from(number).map_err(|_| StorageError::Corrupt {
+        doing: "reading a row",
+        detail: format!("it holds {number} where nothing is below 0"),
+    })
 }
 
 /// A number as the database holds it. Beyond what it can hold there is nothing.

@@ -6,7 +6,7 @@
 use runyard_store::StorageError;
 use tokio_postgres::Client;
 
-use crate::connection::{Connector, SCHEMA_NAME};
+use crate::connection::{Connector, SCHEMA_NAME, within};
 use crate::fault::Failure;
 
 const DOING: &str = "bringing the database to the newest schema";
@@ -35,6 +35,8 @@ pub(crate) async fn migrate(connector: &Connector, client: &mut Client) -> Resul
             return Ok(());
         }
         let transaction = client.transaction().await?;
+        // A step over large tables takes as long as it takes, and so does waiting for a hub that makes it.
+        transaction.batch_execute("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
         transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
         // Another hub may have made them while this one waited.
         let found = match version(transaction.client()).await? {
@@ -56,6 +58,22 @@ pub(crate) async fn migrate(connector: &Connector, client: &mut Client) -> Resul
         Ok(())
     };
     steps.await.map_err(|failure: Failure| failure.into_storage(DOING, connector.place()))
+}
+
+/// Whether what is there can be read as it stands. Nothing is made or changed.
+pub(crate) async fn check_to_read(connector: &Connector, client: &Client) -> Result<(), Failure> {
+    let older = || {
+        let place = connector.place();
+        StorageError::invalid(format!(
+            "the database at {place} has an older schema: start the hub once, which brings it to the newest"
+        ))
+    };
+    match within(connector.options().silence(), version(client)).await? {
+        None => Err(StorageError::not_found("database: nothing is recorded yet").into()),
+        Some(found) if found < SCHEMA => Err(older().into()),
+        Some(found) if found > SCHEMA => Err(newer(found).into()),
+        Some(_) => Ok(()),
+    }
 }
 
 /// The version of the tables, unless there are none.

@@ -12,12 +12,12 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
-use crate::connection::{Connector, taken, within};
+use crate::connection::{Access, Connector, given_back, taken, within};
 use crate::fault::{Failure, Remedy};
 use crate::notices::{self, Notices};
 use crate::options::ConnectOptions;
 use crate::schema;
-use crate::writer::Lanes;
+use crate::writer::{self, Lanes};
 
 const OPENING: &str = "connecting to the database";
 /// The first wait before something is asked again; it doubles.
@@ -34,11 +34,12 @@ pub(crate) type Parameter<'a> = &'a (dyn ToSql + Sync);
 ///
 /// Dropping it lets what was handed over be written, and ends its connections.
 pub struct PostgresStore {
-    pub(crate) lanes: Lanes,
+    /// None where the store is for reading.
+    lanes: Option<Lanes>,
     pub(crate) live: Arc<Live>,
     connector: Connector,
     pool: Pool,
-    background: [AbortHandle; 2],
+    background: Vec<AbortHandle>,
 }
 
 impl PostgresStore {
@@ -54,7 +55,7 @@ impl PostgresStore {
 
     /// Connects with other limits than the usual ones.
     pub async fn connect_with(url: &str, options: ConnectOptions) -> Result<Self, StorageError> {
-        let connector = Connector::new(url, options)?;
+        let connector = Connector::new(url, options, Access::Write)?;
         let refused = |failure: Failure| failure.into_refusal(OPENING, connector.place());
         let mut link = connector.connect().await.map_err(refused)?;
         warn_if_not_durable(&link.client).await.map_err(refused)?;
@@ -67,8 +68,29 @@ impl PostgresStore {
         let id = store_id(&pool, &connector).await.map_err(refused)?;
         let exchange = notices::exchange(connector.clone(), notices, live.clone(), id);
         let poll = notices::poll(pool.clone(), connector.clone(), live.clone());
-        let background = [tokio::spawn(exchange).abort_handle(), tokio::spawn(poll).abort_handle()];
-        Ok(PostgresStore { lanes, live, connector, pool, background })
+        let background = vec![tokio::spawn(exchange).abort_handle(), tokio::spawn(poll).abort_handle()];
+        Ok(PostgresStore { lanes: Some(lanes), live, connector, pool, background })
+    }
+
+    /// Connects to read what others write, also at a standby server. It makes and changes nothing: where nothing is
+    /// recorded yet, or in an older schema, it is refused, and so is every write. What others write is seen within a
+    /// second by those who follow.
+    pub async fn connect_to_read(url: &str) -> Result<Self, StorageError> {
+        let connector = Connector::new(url, ConnectOptions::default(), Access::Read)?;
+        let refused = |failure: Failure| failure.into_refusal(OPENING, connector.place());
+        let link = connector.connect().await.map_err(refused)?;
+        schema::check_to_read(&connector, &link.client).await.map_err(refused)?;
+        drop(link);
+        let (pool, live) = (connector.pool()?, Arc::new(Live::default()));
+        let poll = notices::poll(pool.clone(), connector.clone(), live.clone());
+        let background = vec![tokio::spawn(poll).abort_handle()];
+        Ok(PostgresStore { lanes: None, live, connector, pool, background })
+    }
+
+    /// The way to write to the log.
+    pub(crate) fn lanes(&self) -> Result<&Lanes, StorageError> {
+        let what = || format!("the database at {}, which was opened for reading,", self.connector.place());
+        self.lanes.as_ref().ok_or_else(|| StorageError::ReadOnly { doing: writer::DOING, what: what() })
     }
 
     /// Asks the database. What is asked may be asked twice: when the connection is lost it is asked again.
@@ -85,11 +107,7 @@ impl PostgresStore {
                 client.query(&statement, parameters).await
             };
             let answer = within(self.silence(), answer).await;
-            if matches!(answer, Err(Failure::Silent)) {
-                // Nobody else shall wait for it.
-                drop(Object::take(client));
-            }
-            answer
+            given_back(client, answer)
         };
         self.repeated(doing, ask).await
     }
@@ -165,6 +183,6 @@ async fn warn_if_not_durable(client: &Client) -> Result<(), Failure> {
 /// An id that tells this store from others at the same database.
 async fn store_id(pool: &Pool, connector: &Connector) -> Result<Uuid, Failure> {
     let client = taken(pool).await?;
-    let id = client.query_one("SELECT gen_random_uuid()", &[]);
-    Ok(within(connector.options().silence(), id).await?.try_get(0)?)
+    let id = within(connector.options().silence(), client.query_one("SELECT gen_random_uuid()", &[])).await;
+    Ok(given_back(client, id)?.try_get(0)?)
 }

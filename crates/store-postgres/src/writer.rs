@@ -32,7 +32,7 @@ const ATTEMPTS_MAX: u32 = 5;
 const RECONNECT_WAIT_FIRST: Duration = Duration::from_millis(20);
 /// The longest wait between two attempts to reach it.
 const RECONNECT_WAIT_MAX: Duration = Duration::from_millis(500);
-const DOING: &str = "writing to the log";
+pub(crate) const DOING: &str = "writing to the log";
 
 // The largest change must find room, else it would wait for ever.
 const _: () = assert!(CHANGE_BYTES_MAX / 1024 * 2 < WAITING_KIB_MAX as usize);
@@ -118,7 +118,8 @@ impl Worker {
             Ok(settled) => return self.answer(group, settled),
             Err(failure) => failure,
         };
-        if group.len() > 1 && failure.remedy() == Remedy::None {
+        // Where the server is away, it is away for each of them.
+        if group.len() > 1 && failure.remedy() != Remedy::Reconnect {
             // One of them makes the database refuse all: each for itself then.
             let mut again = Vec::new();
             for waiting in group {

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::fault::Failure;
 use crate::planning::Found;
 use crate::results::json;
-use crate::run_row::{run_uuid, signed, unsigned};
+use crate::run_row::{run_uuid, signed};
 use crate::statements::Statements;
 
 /// All rows that a group writes.
@@ -280,7 +280,8 @@ impl Writes {
         let changes = self.changes.iter().filter(move |(run, _)| wanted(*run));
         changes.map(|(run, range)| {
             let event = |place: usize| LoggedEvent {
-                sequence: unsigned(self.events.sequences[place]),
+                // What was planned is never negative.
+                sequence: self.events.sequences[place].unsigned_abs(),
                 body: self.events.bodies[place].as_slice().into(),
             };
             (*run, range.clone().map(event).collect())

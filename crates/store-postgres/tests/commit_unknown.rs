@@ -9,8 +9,8 @@ use std::time::Duration;
 use runyard_domain::{AppendId, RunId};
 use runyard_store::conformance::{append, at, event, fresh_append, fresh_run, one, safe, start};
 use runyard_store::{
-    Appended, Change, EventLog, Place, Projection, Runs, StorageError, Store, Writes, append_until_known,
-    verify,
+    Acquired, Appended, Blobs, Change, EventLog, Leases, Place, Projection, Runs, StorageError, Store,
+    Writes, append_until_known, verify,
 };
 use runyard_store_postgres::{ConnectOptions, PostgresStore};
 use runyard_testkit_postgres::{Cut, CuttingProxy, Postgres};
@@ -324,4 +324,28 @@ async fn d11_connections_cut_at_random_lose_and_double_nothing() {
         assert_eq!(verify(&*bench.store, run).await.unwrap().unwrap().events, last);
     }
     assert!(append(&*bench.store, fresh_run(), 0, json!({})).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d11_a_connection_that_fell_silent_is_not_used_again() {
+    let options = ConnectOptions::default()
+        .statement_timeout(Duration::from_secs(1))
+        .lock_timeout(Duration::from_millis(500))
+        .outage_patience(Duration::from_secs(60));
+    let bench = Bench::start_with(options).await;
+    let run = start(&*bench.store).await;
+    let bound = Duration::from_secs(20);
+    let silence = || bench.proxy.cut_next_commit(Cut::SilenceAfterCommit);
+    // Each is made again, by a connection that answers.
+    silence();
+    let acquired = tokio::time::timeout(bound, bench.store.acquire(run, "one".into(), bound)).await;
+    assert!(matches!(acquired.unwrap().unwrap(), Acquired::Granted(lease) if lease.generation == 2));
+    silence();
+    let content: runyard_redact::Safe<String> = run.into();
+    let put = tokio::time::timeout(bound, bench.store.put(content.into())).await;
+    let blob = put.unwrap().unwrap();
+    silence();
+    tokio::time::timeout(bound, bench.store.collect(Duration::ZERO)).await.unwrap().unwrap();
+    let error = bench.store.get(blob).await.unwrap_err();
+    assert!(matches!(error, StorageError::NotFound { .. }), "{error:?}");
 }

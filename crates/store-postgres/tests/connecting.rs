@@ -9,7 +9,7 @@ use std::time::Duration;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use runyard_redact::Safe;
 use runyard_store::conformance::{append, start};
-use runyard_store::{Acquired, Blobs, EventLog, Leases, StorageError, verify};
+use runyard_store::{Acquired, Blobs, EventLog, FeedCursor, Leases, StorageError, verify};
 use runyard_store_postgres::{ConnectOptions, PostgresError, PostgresStore};
 use runyard_testkit_postgres::{PASSWORD, Postgres, USER};
 use serde_json::json;
@@ -97,6 +97,29 @@ async fn d11_a_newer_schema_is_refused_also_by_a_store_that_is_already_connected
     assert_eq!(verify(&store, run).await.unwrap().unwrap().events, 2);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d11_a_migration_takes_as_long_as_it_takes() {
+    // The lock of migrations, which another hub holds while it makes them.
+    const LOCK: i64 = 0x5259_5244;
+    let url = Postgres::shared().unwrap().database().unwrap();
+    let (raw, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    raw.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await.unwrap();
+    let limit = Duration::from_millis(300);
+    let options = ConnectOptions::default().statement_timeout(limit).lock_timeout(limit);
+    let other = url.clone();
+    let connecting = tokio::spawn(async move { PostgresStore::connect_with(&other, options).await });
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory'
+        AND datname = current_database()";
+    while raw.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+        assert!(!connecting.is_finished(), "{:?}", connecting.await);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    tokio::time::sleep(3 * limit).await;
+    raw.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await.unwrap();
+    drop(connecting.await.unwrap().unwrap());
+}
+
 #[tokio::test]
 async fn d11_an_older_server_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -141,8 +164,14 @@ async fn d11_a_standby_server_is_read_only_and_is_told_so() {
     let error = append(&store, run, 1, json!({})).await.unwrap_err();
     assert!(matches!(error, StorageError::ReadOnly { .. }), "{error:?}");
     assert!(matches!(refused(&url, PASSWORD).await, StorageError::ReadOnly { .. }));
-    // What is there can be read.
+    // What is there can be read, also by whoever comes now.
     assert_eq!(verify(&store, run).await.unwrap().unwrap().events, 1);
+    let reader = PostgresStore::connect_to_read(&url).await.unwrap();
+    assert_eq!(verify(&reader, run).await.unwrap().unwrap().events, 1);
+    assert_eq!(reader.feed(&FeedCursor::start(), 10).await.unwrap().entries.len(), 1);
+    let error = reader.acquire(run, "one".into(), Duration::from_secs(60)).await.unwrap_err();
+    assert!(matches!(error, StorageError::ReadOnly { .. }), "{error:?}");
+    drop(reader);
     postgres.stop_immediately().unwrap();
     std::fs::remove_file(&signal).unwrap();
     postgres.start_again().unwrap();
@@ -208,7 +237,7 @@ async fn d11_whenever_tls_is_used_the_certificate_is_verified() {
     std::fs::write(&empty, "nothing").unwrap();
     let file = |path: &std::path::Path| path.display().to_string().replace(' ', "%20").replace('/', "%2F");
     let encrypted = "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
-        WHERE application_name = 'runyard' GROUP BY ssl";
+        WHERE application_name LIKE 'runyard%' GROUP BY ssl";
 
     for mode in ["prefer", "require", "verify-full"] {
         let url = format!("{by_name}?sslmode={mode}&sslrootcert={}", file(&good));
@@ -246,7 +275,7 @@ async fn d11_whenever_tls_is_used_the_certificate_is_verified() {
 }
 
 fn wait_until_nobody_is_connected(postgres: &Postgres, url: &str) {
-    let others = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'runyard'";
+    let others = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'runyard%'";
     while postgres.sql(url, others).unwrap() != "0" {
         std::thread::sleep(Duration::from_millis(5));
     }

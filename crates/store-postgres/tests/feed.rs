@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests fail like tests")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use runyard_domain::RunId;
 use runyard_store::conformance::{append, start};
@@ -21,6 +22,16 @@ async fn raw(url: &str) -> Client {
     tokio::spawn(connection);
     client.batch_execute("SET search_path = runyard").await.unwrap();
     client
+}
+
+/// Waits until every transaction that is older than the last event has ended. Other tests share the server, and each
+/// transaction of theirs holds the feed back.
+async fn settled(url: &str) {
+    let is_settled = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint + feed_offset
+        > (SELECT coalesce(max(feed), 0) FROM runyard.events) FROM runyard.meta";
+    while Postgres::shared().unwrap().sql(url, is_settled).unwrap() != "t" {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 /// Everything up to now, as runs and places.
@@ -46,6 +57,7 @@ async fn write_by_hand(raw: &Client, store: &PostgresStore, run: RunId) {
 async fn c08_an_event_that_commits_late_is_not_skipped() {
     let (store, url) = store().await;
     let (late, other) = (start(&*store).await, start(&*store).await);
+    settled(&url).await;
     let (before, cursor) = shown(&store, &FeedCursor::start()).await;
     assert_eq!(before, [(late, 1), (other, 1)]);
     let mut tail = FeedTail::open(store.clone() as Arc<dyn EventLog>, cursor.clone());
@@ -61,6 +73,7 @@ async fn c08_an_event_that_commits_late_is_not_skipped() {
     // They are there, and the feed waits.
     assert_eq!(shown(&store, &cursor).await, (vec![], cursor.clone()));
     raw.batch_execute("COMMIT").await.unwrap();
+    settled(&url).await;
     let expected = vec![(late, 2), (other, 2), (other, 3), (other, 4)];
     assert_eq!(shown(&store, &cursor).await.0, expected);
     // Whoever follows is woken although the late one told nobody.
@@ -75,6 +88,7 @@ async fn c08_an_event_that_commits_late_is_not_skipped() {
 async fn c08_a_transaction_that_is_rolled_back_holds_the_feed_up_only_until_then() {
     let (store, url) = store().await;
     let run = start(&*store).await;
+    settled(&url).await;
     let (_, cursor) = shown(&store, &FeedCursor::start()).await;
     let mut tail = FeedTail::open(store.clone() as Arc<dyn EventLog>, cursor.clone());
     let raw = raw(&url).await;
@@ -97,23 +111,27 @@ async fn c08_the_feed_goes_on_after_a_dump_was_restored_into_a_younger_server() 
         "UPDATE runyard.events SET feed = feed + 1000000; UPDATE runyard.runs SET feed = feed + 1000000";
     Postgres::shared().unwrap().sql(&url, sql).unwrap();
     let store = PostgresStore::connect(&url).await.unwrap();
+    settled(&url).await;
     let (before, cursor) = shown(&store, &FeedCursor::start()).await;
     assert_eq!(before, [(first, 1), (second, 1), (first, 2)]);
     append(&store, second, 1, json!({})).await.unwrap();
     let third = start(&store).await;
     append(&store, first, 2, json!({})).await.unwrap();
+    settled(&url).await;
     let (after, cursor) = shown(&store, &cursor).await;
     assert_eq!(after, [(second, 2), (third, 1), (first, 3)]);
     // Opening it again changes nothing.
     let again = PostgresStore::connect(&url).await.unwrap();
     append(&again, third, 1, json!({})).await.unwrap();
+    settled(&url).await;
     assert_eq!(shown(&again, &cursor).await.0, [(third, 2)]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn c08_a_cursor_ahead_of_the_feed_is_told() {
-    let (store, _) = store().await;
+    let (store, url) = store().await;
     start(&*store).await;
+    settled(&url).await;
     let (_, cursor) = shown(&store, &FeedCursor::start()).await;
     let (feed, pos) = cursor.as_str().split_once('.').unwrap();
     let ahead = format!("{}.{pos}", feed.parse::<u64>().unwrap() + 1_000_000);

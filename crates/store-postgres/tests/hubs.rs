@@ -96,12 +96,34 @@ async fn c08_a_lost_wake_up_costs_time_and_no_event() {
     let mut tail = Tail::open(reader.clone(), run, 0).await.unwrap();
     assert_eq!(tail.next().await.unwrap().len(), 1);
     // Nobody hears: every connection that listens is ended, and what moves then is told to none.
-    let postgres = Postgres::shared().unwrap();
-    let deafen = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%LISTEN%'";
-    postgres.sql(&url, deafen).unwrap();
+    let before = listening(&url).await;
+    let ended = "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'runyard notices'";
+    assert_eq!(Postgres::shared().unwrap().sql(&url, ended).unwrap(), "2");
     append(&*writer, run, 1, json!({"n": 2})).await.unwrap();
-    assert_eq!(tail.next().await.unwrap()[0].sequence, 2);
+    let seen = tokio::time::timeout(MINUTE, tail.next()).await.unwrap().unwrap();
+    assert_eq!(seen[0].sequence, 2);
+    // Both listen again, by other connections.
+    let after = listening(&url).await;
+    assert!(before.iter().all(|pid| !after.contains(pid)), "{before:?} {after:?}");
+    append(&*writer, run, 2, json!({"n": 3})).await.unwrap();
+    assert_eq!(tail.next().await.unwrap()[0].sequence, 3);
+}
+
+/// The processes of the server that serve the two hubs' connections for notices, once both are there.
+async fn listening(url: &str) -> Vec<String> {
+    let listening = "SELECT pid FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'runyard notices'";
+    let waited = std::time::Instant::now();
+    loop {
+        let pids = Postgres::shared().unwrap().sql(url, listening).unwrap();
+        let pids: Vec<String> = pids.lines().map(str::to_owned).collect();
+        if pids.len() == 2 {
+            return pids;
+        }
+        assert!(waited.elapsed() < MINUTE, "{pids:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -204,6 +226,45 @@ async fn d11_the_clock_of_leases_and_timers_is_the_databases() {
     let after = read();
     assert!(before <= now && now <= after);
     assert!((before + 60_000..=after + 60_000).contains(&lease.expires.unix_ms()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d11_a_clock_that_jumps_ends_a_lease_early_and_never_fences_less() {
+    let (old, new, url) = two().await;
+    let run = start(&*old).await;
+    let set = |granted_in: i64, expires_in: i64| {
+        let sql = format!(
+            "UPDATE runyard.runs SET lease_granted = now.ms + {granted_in}, lease_expires = now.ms + {expires_in}
+             FROM (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) AS now"
+        );
+        Postgres::shared().unwrap().sql(&url, &sql).unwrap();
+    };
+    let take = async |store: &PostgresStore, owner: &'static str| match store
+        .acquire(run, owner.into(), MINUTE)
+        .await
+        .unwrap()
+    {
+        Acquired::Granted(lease) => Some(lease.generation),
+        Acquired::Held { .. } => None,
+    };
+    let under = |generation, after| Change { generation: Some(generation), ..at(run, after, one(json!({}))) };
+    const HOUR: i64 = 3_600_000;
+    assert_eq!(take(&old, "old").await, Some(1));
+    assert_eq!(take(&new, "new").await, None);
+    // The clock went back behind the granting: what is left of the term is unknown, so the lease is over.
+    set(HOUR, 2 * HOUR);
+    assert_eq!(take(&new, "new").await, Some(2));
+    // It went ahead past the end.
+    set(-2 * HOUR, -HOUR);
+    assert_eq!(take(&old, "third").await, Some(3));
+    assert_eq!(take(&new, "new").await, None);
+    for held in [1, 2] {
+        let error = old.append(under(held, 1)).await.unwrap_err();
+        assert!(matches!(error, StorageError::StaleGeneration { current: 3, .. }), "{error}");
+        let error = new.renew(run, held, MINUTE).await.unwrap_err();
+        assert!(matches!(error, StorageError::StaleGeneration { current: 3, .. }), "{error}");
+    }
+    new.append(under(3, 1)).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -247,8 +247,19 @@ fn refuse(mode: Mode, action: Option<&str>, issue: Issue) -> u8 {
 /// Shows what clap stopped for: help and version are no errors.
 fn stopped(mode: Mode, action: Option<&str>, error: &clap::Error) -> u8 {
     use clap::error::ErrorKind;
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return print(&error.render().ansi().to_string());
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            return print(&error.render().ansi().to_string());
+        }
+        // Half a command is wrong, and its help says how it goes on.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if mode == Mode::Text => {
+            let usage = Code::ValidationError.row().exit;
+            return print(&error.render().ansi().to_string()).max(usage);
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            return refuse(mode, action, Issue::root("Name a subcommand; --help lists them."));
+        }
+        _ => {}
     }
     refuse(mode, action, Issue::root(said(&error.render().to_string())))
 }
@@ -259,7 +270,7 @@ fn said(rendered: &str) -> String {
     let text = text.split("\n\nUsage:").next().unwrap_or_default().split("\n\nFor more information").next();
     let lines: Vec<&str> =
         text.unwrap_or_default().lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let mut characters = lines.join("; ").chars().collect::<Vec<_>>();
+    let mut characters = lines.join("; ").replace(":; ", ": ").chars().collect::<Vec<_>>();
     if let Some(first) = characters.first_mut() {
         *first = first.to_ascii_uppercase();
     }
