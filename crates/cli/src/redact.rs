@@ -1,10 +1,9 @@
 //! `runyard redact`: standard input to standard output, without secrets, as it streams by.
 
 use std::io::{ErrorKind, Read, Write};
-use std::num::NonZeroUsize;
 use std::path::Path;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command};
 use runyard::{ActionError, Code};
 use runyard_redact::{KNOWN_ALONE_MIN, KNOWN_TOTAL_MAX, Kind, Known, RedactError, Redactor, TagKey};
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun};
@@ -37,32 +36,51 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
             Arg::new("chunk")
                 .long("chunk")
                 .value_name("N")
-                .value_parser(value_parser!(NonZeroUsize))
                 .help("Feed N bytes at a time; the output is the same"),
         );
-    let run = move |matches: ArgMatches| Box::pin(async move { redact(&home, &matches) }) as ExtraRun;
+    let run =
+        move |matches: ArgMatches| Box::pin(async move { Ok(told(redact(&home, &matches))) }) as ExtraRun;
     ExtraCommand { command, run: Box::new(run) }
 }
 
-fn redact(home: &Home, matches: &ArgMatches) -> Result<u8, ActionError> {
+/// The exit code. Standard output is the data and nothing else, so what went wrong is told on standard error.
+fn told(done: Result<(), ActionError>) -> u8 {
+    let Err(error) = done else { return 0 };
+    let (code, row) = (error.code(), error.code().row());
+    let message: String = error.message().chars().flat_map(shown).collect();
+    let _ = writeln!(std::io::stderr(), "error[{}]: {message}\n  {}", code.as_str(), row.recovery);
+    row.exit
+}
+
+/// A character of a message, which must stay in its line.
+fn shown(character: char) -> Vec<char> {
+    if character.is_control() { character.escape_default().collect() } else { vec![character] }
+}
+
+fn redact(home: &Home, matches: &ArgMatches) -> Result<(), ActionError> {
     let kind: Kind =
         matches.get_one::<String>("kind").map_or(Ok(Kind::Text), |word| word.parse()).map_err(refused)?;
     let known = matches.get_one::<String>("known").map_or(Ok(Vec::new()), |file| read_known(file))?;
     warn_of_short(&known);
-    // Whoever cannot write the home still gets a redacted text; only its tags mean nothing elsewhere.
-    let key = installation::tag_key(home).unwrap_or_else(|_| TagKey::for_this_process());
+    let chunk = matches.get_one::<String>("chunk").map_or(Ok(CHUNK), |number| chunk_of(number))?;
+    let key = installation::tag_key(home).unwrap_or_else(|error| {
+        // Whoever cannot write the home still gets a redacted text; only its tags mean nothing elsewhere.
+        warn(&format!("tags will differ from run to run: {error:#}"));
+        TagKey::for_this_process()
+    });
     let redactor = installation::redactor(home, key).known(known).build().map_err(refused)?;
-    let chunk = matches.get_one::<NonZeroUsize>("chunk").map_or(CHUNK, |chunk| chunk.get());
-    if chunk > CHUNK_MAX {
-        return Err(invalid(format!("--chunk can be at most {CHUNK_MAX}.")));
-    }
     match copy(&redactor, kind, chunk) {
-        Ok(()) => Ok(0),
+        Ok(()) => Ok(()),
         // A reader that went away has had enough.
-        Err(Broken::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(0),
+        Err(Broken::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(Broken::Output(error)) => Err(io_failed("write standard output", &error)),
         Err(Broken::Input(error)) => Err(io_failed("read standard input", &error)),
     }
+}
+
+fn chunk_of(number: &str) -> Result<usize, ActionError> {
+    let chunk = number.parse().ok().filter(|chunk| (1..=CHUNK_MAX).contains(chunk));
+    chunk.ok_or_else(|| invalid(format!("--chunk is a number from 1 to {CHUNK_MAX}.")))
 }
 
 enum Broken {
@@ -92,10 +110,8 @@ fn read_known(file: &str) -> Result<Vec<Known>, ActionError> {
     if file == "-" {
         return Err(invalid("--known takes a file: standard input is what is redacted.".to_owned()));
     }
-    let unreadable = |error: std::io::Error| {
-        let code = if error.kind() == ErrorKind::NotFound { Code::ValidationError } else { Code::StorageIo };
-        ActionError::new(code, format!("Cannot read {}: {error}.", Path::new(file).display()))
-    };
+    let unreadable =
+        |error: std::io::Error| invalid(format!("Cannot read {}: {error}.", Path::new(file).display()));
     // More than can be known is not read, however large the file is.
     let mut bytes = Vec::new();
     let limit = 4 * KNOWN_TOTAL_MAX as u64;
@@ -111,13 +127,18 @@ fn read_known(file: &str) -> Result<Vec<Known>, ActionError> {
 
 fn warn_of_short(known: &[Known]) {
     let short = known.iter().filter(|known| known.is_short()).count();
+    let values = if short == 1 { "value has" } else { "values have" };
+    let found = if short == 1 { "it is" } else { "they are" };
     if short > 0 {
-        let _ = writeln!(
-            std::io::stderr(),
-            "warning: {short} known values have fewer than {KNOWN_ALONE_MIN} bytes; they are found only as the value of \
-             a key that names a secret"
-        );
+        warn(&format!(
+            "{short} known {values} fewer than {KNOWN_ALONE_MIN} bytes; {found} found only as the value of a key that names \
+             a secret"
+        ));
     }
+}
+
+fn warn(message: &str) {
+    let _ = writeln!(std::io::stderr(), "warning: {}", message.chars().flat_map(shown).collect::<String>());
 }
 
 fn invalid(message: String) -> ActionError {

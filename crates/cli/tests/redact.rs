@@ -113,11 +113,17 @@ fn what_cannot_be_done_is_refused_with_a_code_and_no_value_is_repeated() {
     let home = Home::new();
     let failure = |arguments: &[&str]| {
         let arguments: Vec<&str> = ["redact"].iter().chain(arguments).copied().collect();
-        home.run_with(arguments, b"").failure()
+        let ran = home.run_with(arguments, b"");
+        assert_eq!(ran.stdout, "", "standard output is the data");
+        let said = ran.stderr.strip_prefix("error[").unwrap_or_else(|| panic!("{}", ran.stderr)).to_owned();
+        let (code, message) = said.split_once("]: ").unwrap();
+        (ran.exit, code.to_owned(), message.to_owned())
     };
     let (exit, code, message) = failure(&["--known", "missing.txt"]);
     assert_eq!((exit, code.as_str()), (2, "VALIDATION_ERROR"), "{message}");
     assert!(message.contains("missing.txt"), "{message}");
+    let (exit, code, message) = failure(&["--known", "/proc"]);
+    assert_eq!((exit, code.as_str()), (2, "VALIDATION_ERROR"), "{message}");
     let (exit, code, message) = failure(&["--known", "-"]);
     assert_eq!((exit, code.as_str()), (2, "VALIDATION_ERROR"), "{message}");
     let (exit, code, message) = failure(&["--kind", "xml"]);
@@ -143,7 +149,8 @@ fn short_values_are_warned_of_and_a_home_that_cannot_be_written_is_no_reason_to_
     child.stdin.take().unwrap().write_all(b"password = 'hush'; hush\n").unwrap();
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.exit, 0);
-    assert!(ran.stderr.contains("1 known values have fewer than 8 bytes"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 known value has fewer than 8 bytes"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("warning: tags will differ from run to run: "), "{}", ran.stderr);
     assert!(
         ran.stdout.starts_with("password = '[REDACTED:known:") && ran.stdout.ends_with("'; hush\n"),
         "{}",

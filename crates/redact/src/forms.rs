@@ -66,6 +66,25 @@ impl Rest {
     }
 }
 
+/// Where a value ends at the latest: before a bracket that closes what was opened before the value.
+pub(crate) fn before_unopened(window: &Window<'_>, start: usize, end: usize) -> usize {
+    if window.is_cut_at(end) {
+        return end;
+    }
+    let mut open = 0usize;
+    for (byte, at) in window.slice(start, end).iter().zip(start..) {
+        match byte {
+            b'(' | b'[' | b'{' => open += 1,
+            b')' | b']' | b'}' => match open.checked_sub(1) {
+                Some(left) => open = left,
+                None => return at,
+            },
+            _ => {}
+        }
+    }
+    end
+}
+
 /// A byte of base64, in either alphabet, or of what tokens are made of otherwise.
 pub(crate) fn is_token(byte: u8) -> bool {
     is_word(byte) || b"+/=-.~%".contains(&byte)

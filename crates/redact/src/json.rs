@@ -14,7 +14,7 @@ use crate::placeholder::SecretKind;
 use crate::rules::Rules;
 use crate::span::{Layer, Replacement, Span};
 use crate::structured::{
-    announced, announced_in_list, is_collection, is_description, is_pair_key, is_secret_pair, is_secret_text,
+    Words, announced, is_collection, is_description, is_pair_key, is_secret_pair, is_secret_text,
     is_value_key,
 };
 use crate::window::Window;
@@ -41,6 +41,7 @@ struct Frame {
     is_object: bool,
     /// The kind of secret that `value` and the like hold here.
     value_kind: Option<SecretKind>,
+    words: Words,
 }
 
 /// A string that is open.
@@ -234,7 +235,10 @@ impl Json {
             let window = Window::new(raw, 0, PEEK_MAX, ended);
             let close = window.run(1, |byte| b" \t\r\n".contains(&byte));
             let is_empty = matches!(window.get(close), Some(b'}' | b']'));
-            let describes = is_empty || is_collection(&self.key) || (is_object && describes(&window));
+            let describes = is_empty
+                || is_collection(&self.key)
+                || (is_object && describes(&window))
+                || (!is_object && holds_no_secret(&window, &self.key, kind));
             if window.is_starved() {
                 return Step::Starved;
             }
@@ -246,7 +250,7 @@ impl Json {
             }
         }
         self.kind = None;
-        self.frames.push(Frame { is_object, value_kind });
+        self.frames.push(Frame { is_object, value_kind, words: Words::default() });
         self.expect = if is_object { Expect::KeyOrEnd } else { Expect::ValueOrEnd };
         self.at += 1;
         Step::Went
@@ -344,11 +348,12 @@ impl Json {
     fn end_string(&mut self, rules: &Rules, output: &mut Output) {
         let Some(string) = self.string.take() else { return };
         output.string_ends(self.at);
+        self.lane.finish(rules);
         let text = self.lane.text();
         let pair = string.may_be_pair && is_secret_pair(&self.key, text);
         let kind = string.kind.or(pair.then_some(SecretKind::Secret));
         if let (Some(kind), None) = (kind, string.told_to)
-            && is_secret_text(text)
+            && is_secret_text(if self.expect_is_member() { &self.key } else { b"" }, kind, text)
         {
             let replacement = Replacement::Secret { kind, tag: rules.key.tag(text) };
             let (start, end) = (string.start, self.at);
@@ -370,7 +375,7 @@ impl Json {
                 if frame.is_object {
                     frame.value_kind = announced(&self.key, text).or(frame.value_kind);
                 } else {
-                    next = announced_in_list(text);
+                    next = frame.words.take(text);
                 }
             }
             self.after_value();
@@ -425,6 +430,24 @@ impl Json {
     fn end_withheld(&mut self, rules: &Rules, output: &mut Output) {
         self.tell_withheld(rules, output);
         self.withheld = None;
+    }
+}
+
+/// Whether a short list, which starts here, holds only texts that are no secrets.
+fn holds_no_secret(window: &Window<'_>, key: &[u8], kind: SecretKind) -> bool {
+    let blank = |byte: u8| b" \t\r\n".contains(&byte);
+    let mut at = window.run(1, blank);
+    loop {
+        let end = window.run(at + 1, |byte| byte != b'"' && byte != b'\\');
+        let is_text = window.get(at) == Some(b'"') && window.get(end) == Some(b'"');
+        if !is_text || is_secret_text(key, kind, window.slice(at + 1, end)) {
+            return false;
+        }
+        at = window.run(end + 1, blank);
+        match window.get(at) {
+            Some(b',') => at = window.run(at + 1, blank),
+            closing => return closing == Some(b']'),
+        }
     }
 }
 

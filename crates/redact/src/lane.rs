@@ -3,6 +3,7 @@
 //! What is read as plain text is one lane. In JSON every string is a lane of its own, with its escapes undone; the lane
 //! keeps where each byte came from, so that what is found is a piece of the raw input.
 
+use crate::colours::{self, Sequence};
 use crate::forms::triggers::{Rule, SHORTEST, Trigger};
 use crate::forms::{FORM_MAX, Found, PEM_MAX, Rest, flags, headers, jwt, pem, url, vendors};
 use crate::guesses::{assignment, header_lines};
@@ -33,6 +34,8 @@ pub(crate) struct Lane {
     /// Where `text` starts in the lane.
     base: usize,
     sources: SourceMap,
+    /// What may become a control sequence: each byte, and the length of the escape that it came from, if from one.
+    undecided: Vec<(u8, Option<usize>)>,
     known: KnownScans,
     /// The next place where a trigger may stand.
     next: usize,
@@ -52,6 +55,7 @@ impl Lane {
             text: Vec::new(),
             base: 0,
             sources: SourceMap::starting_at(raw_start),
+            undecided: Vec::new(),
             known: match guesses {
                 Guesses::None => KnownScans::of_content(),
                 Guesses::ByName | Guesses::ByNameAndLine => KnownScans::of_text(),
@@ -67,6 +71,7 @@ impl Lane {
     /// Forgets the text, for a new one that starts at this place of the raw input.
     pub(crate) fn reset(&mut self, raw_start: usize) {
         self.text.clear();
+        self.undecided.clear();
         self.rests.clear();
         self.followed = 0;
         self.known.reset();
@@ -78,19 +83,97 @@ impl Lane {
         self.base + self.text.len()
     }
 
-    /// What follows in the text, as it stands in the raw input.
+    /// What follows in the text, as it stands in the raw input. Colours are left out.
     pub(crate) fn push(&mut self, text: &[u8], rules: &Rules) {
+        let mut rest = text;
+        while let Some(first) = rest.first() {
+            if !self.undecided.is_empty() {
+                self.undecided.push((*first, None));
+                self.decide(rules);
+                rest = &rest[1..];
+                continue;
+            }
+            let plain = colours::next_start(rest).unwrap_or(rest.len());
+            self.keep(&rest[..plain], rules);
+            rest = &rest[plain..];
+            match colours::sequence(rest) {
+                Sequence::Whole(length) => {
+                    self.sources.escape(self.end(), 0, length);
+                    rest = &rest[length..];
+                }
+                Sequence::No if !rest.is_empty() => {
+                    self.keep(&rest[..1], rules);
+                    rest = &rest[1..];
+                }
+                Sequence::No | Sequence::Open => {
+                    self.undecided.extend(rest.iter().map(|byte| (*byte, None)));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// What an escape sequence of this length in the raw input stands for.
+    pub(crate) fn push_escape(&mut self, text: &[u8], raw_length: usize, rules: &Rules) {
+        match text {
+            [byte] if !self.undecided.is_empty() || colours::next_start(text).is_some() => {
+                self.undecided.push((*byte, Some(raw_length)));
+                self.decide(rules);
+            }
+            _ => {
+                self.give_up_deciding(rules);
+                self.keep_escape(text, raw_length, rules);
+            }
+        }
+    }
+
+    fn keep(&mut self, text: &[u8], rules: &Rules) {
         self.text.extend_from_slice(text);
         self.sources.plain(text.len());
         self.known.push(text, &rules.known);
     }
 
-    /// What an escape sequence of this length in the raw input stands for.
-    pub(crate) fn push_escape(&mut self, text: &[u8], raw_length: usize, rules: &Rules) {
+    fn keep_escape(&mut self, text: &[u8], raw_length: usize, rules: &Rules) {
         let at = self.end();
         self.text.extend_from_slice(text);
         self.sources.escape(at, text.len(), raw_length);
         self.known.push(text, &rules.known);
+    }
+
+    /// Keeps or leaves out what waited for its next byte.
+    fn decide(&mut self, rules: &Rules) {
+        while !self.undecided.is_empty() {
+            let bytes: Vec<u8> = self.undecided.iter().map(|(byte, _)| *byte).collect();
+            match colours::sequence(&bytes) {
+                Sequence::Open => return,
+                Sequence::Whole(length) => {
+                    let raw = self.undecided.drain(..length).map(|(_, escape)| escape.unwrap_or(1)).sum();
+                    self.sources.escape(self.end(), 0, raw);
+                }
+                Sequence::No => self.keep_undecided(1, rules),
+            }
+            // What is no start of one need not wait.
+            let waits = self.undecided.iter().position(|(byte, _)| colours::next_start(&[*byte]).is_some());
+            self.keep_undecided(waits.unwrap_or(self.undecided.len()), rules);
+        }
+    }
+
+    fn give_up_deciding(&mut self, rules: &Rules) {
+        self.keep_undecided(self.undecided.len(), rules);
+    }
+
+    fn keep_undecided(&mut self, count: usize, rules: &Rules) {
+        for (byte, escape) in self.undecided.drain(..count).collect::<Vec<_>>() {
+            match escape {
+                Some(raw_length) => self.keep_escape(&[byte], raw_length, rules),
+                None => self.keep(&[byte], rules),
+            }
+        }
+    }
+
+    /// Says that nothing follows, so that [`Lane::text`] is whole.
+    pub(crate) fn finish(&mut self, rules: &Rules) {
+        self.give_up_deciding(rules);
     }
 
     /// The text so far; the start of it is there as long as it is no longer than a form.
@@ -100,6 +183,9 @@ impl Lane {
 
     /// Tells what is found, and gives the place in the raw input before which all is settled.
     pub(crate) fn scan(&mut self, rules: &Rules, ended: bool, spans: &mut Vec<Span>) -> usize {
+        if ended {
+            self.finish(rules);
+        }
         for rest in std::mem::take(&mut self.rests) {
             self.follow(self.followed, rest, spans);
         }
@@ -150,7 +236,7 @@ impl Lane {
         ended: bool,
         spans: &mut Vec<Span>,
     ) -> bool {
-        let limit = if trigger.rule == Rule::Pem { PEM_MAX } else { FORM_MAX };
+        let limit = if matches!(trigger.rule, Rule::Pem | Rule::PemInBase64) { PEM_MAX } else { FORM_MAX };
         let window = Window::new(&self.text, at, limit, ended);
         // A separator at the end of the literal only makes it rarer; the matcher wants to see it.
         let separators = trigger.literal.iter().rev().take_while(|byte| b" =:".contains(byte)).count();
@@ -198,21 +284,32 @@ impl Lane {
             Rule::Vendor(number) => form(vendors::find(window, &vendors::VENDORS[number])),
             Rule::Twilio => form(vendors::twilio(window)),
             Rule::Telegram => form(vendors::telegram(window)),
+            Rule::Azure => form(vendors::azure(window)),
+            Rule::Airtable => form(vendors::airtable(window)),
+            Rule::Resend => form(vendors::resend(window)),
+            Rule::Discord => form(vendors::discord(window)),
             Rule::AwsSecret => form(vendors::aws_secret(window, length)),
             Rule::Jwt => form(jwt::find(window)),
             Rule::Pem => form(pem::find(window)),
+            Rule::PemInBase64 => form(pem::in_base64(window)),
             Rule::Url => form(url::find(window)),
             Rule::Authorization => form(headers::authorization(window, length)),
             Rule::Bearer => form(headers::bearer(window, length)),
             Rule::Basic => form(headers::basic(window, length)),
-            Rule::Cookie => form(headers::cookie(window, length)),
+            Rule::Cookie => form(headers::cookie(window, length, guesses)),
             // Arguments of commands are guesses as well: in file content they are examples more often than not.
             Rule::User if guesses => guess(flags::find(window, length)),
+            Rule::Curl if guesses => guess(flags::curl(window, length)),
             Rule::CookieFlag if guesses => guess(flags::cookie(window, length)),
             Rule::PasswordFlag if guesses => guess(flags::password(window, length)),
             Rule::AuthPair if guesses => guess(headers::pair(window, length)),
             Rule::IdentifiedBy if guesses => guess(assignment::identified_by(window, length)),
-            Rule::User | Rule::CookieFlag | Rule::PasswordFlag | Rule::AuthPair | Rule::IdentifiedBy => None,
+            Rule::User
+            | Rule::Curl
+            | Rule::CookieFlag
+            | Rule::PasswordFlag
+            | Rule::AuthPair
+            | Rule::IdentifiedBy => None,
             Rule::Name | Rule::ShortKnown => {
                 if let Some(found) = short_known(rules, window, length) {
                     return Some((Layer::Known, found));
@@ -257,8 +354,9 @@ impl Lane {
     fn follow(&mut self, from: usize, rest: Rest, spans: &mut Vec<Span>) {
         let open = &self.text[from - self.base..];
         let length = open.iter().take_while(|byte| rest.goes_on(**byte)).count();
-        if length > 0 {
-            let (start, end) = (self.sources.start(from), self.sources.end(from + length));
+        // Colours that stand right behind it go with it: nobody can tell yet whether it goes on after them.
+        let (start, end) = (self.sources.end(from), self.sources.start(from + length));
+        if start < end {
             spans.push(Span { start, end, layer: Layer::Forms, replacement: Replacement::Continuation });
         }
         if length == open.len() && !self.rests.contains(&rest) {

@@ -6,6 +6,7 @@
 //!
 //! It deliberately does not guess by randomness: checksums, ids and lock files must stay as they are.
 
+mod colours;
 mod error;
 mod forms;
 mod guesses;

@@ -50,7 +50,8 @@ const KEY_QUALIFIERS: &[&str] = &[
     "api", "access", "private", "secret", "encryption", "encrypt", "decryption", "signing", "sign",
     "master", "account", "auth", "shared", "storage", "ssh", "deploy", "service", "hmac", "jwt", "session",
     "webhook", "subscription", "admin", "function", "write", "app", "client", "consumer", "server", "aes",
-    "enc", "cipher", "crypto", "recovery",
+    "enc", "cipher", "crypto", "recovery", "fernet", "servicerole", "stripe", "openai", "anthropic", "gemini", "mistral",
+    "groq", "sendgrid", "twilio", "mailgun", "datadog", "algolia",
 ];
 
 /// What makes a `…pass` or `…pwd` a password; `compass` and `bypass` are none.
@@ -177,6 +178,9 @@ mod tests {
                 "passphrase",
                 "TOKEN",
                 "_authToken",
+                "STRIPE_KEY",
+                "FERNET_KEY",
+                "SUPABASE_SERVICE_ROLE_KEY",
             ],
             true,
         );

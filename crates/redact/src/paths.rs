@@ -60,6 +60,12 @@ pub(crate) fn find(window: &Window<'_>, path: &PrivatePath) -> Option<(usize, Ar
 fn starts_here(window: &Window<'_>) -> bool {
     match window.before(1) {
         None => true,
+        // `scheme://` is followed by a host or user, however much it looks like the root of a path.
+        Some(b'/' | b'\\')
+            if [&b":/"[..], br":\/", br":\/\"].iter().any(|end| window.left().ends_with(end)) =>
+        {
+            false
+        }
         Some(b'n' | b'r' | b't') if window.before(2) == Some(b'\\') => true,
         Some(letter) if letter.is_ascii_alphabetic() => {
             window.before(2) == Some(b'-')

@@ -148,7 +148,7 @@ pub(crate) fn is_kind_of_placeholder(left: &[u8], right: &[u8]) -> bool {
     left.ends_with(OPENING) && leading(&[OPENING, right].concat()).is_some()
 }
 
-/// Whether a value is nothing but placeholders, so that there is nothing left to take out.
+/// Whether a value is nothing but placeholders and what closes around them, so that there is nothing left to take out.
 pub(crate) fn is_only_placeholders(mut value: &[u8]) -> bool {
     let mut any = false;
     while !value.is_empty() {
@@ -157,7 +157,7 @@ pub(crate) fn is_only_placeholders(mut value: &[u8]) -> bool {
                 any = true;
                 value = &value[length..];
             }
-            None if any && matches!(value[0], b' ' | b',' | b';') => value = &value[1..],
+            None if any && b" ,;.:)]}\"'`\\".contains(&value[0]) => value = &value[1..],
             None => return false,
         }
     }

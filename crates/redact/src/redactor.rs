@@ -21,7 +21,7 @@ use crate::stream::Stream;
 pub const KNOWN_COUNT_MAX: usize = 10_000;
 /// How long a known value can be.
 pub const KNOWN_LEN_MAX: usize = 64 * 1024;
-/// How long all known values can be together: each is kept in some thirty forms.
+/// How long all known values can be together: each is kept in up to a hundred forms.
 pub const KNOWN_TOTAL_MAX: usize = 1024 * 1024;
 
 /// Takes secrets out of whatever is stored, logged or shown. Cheap to clone.

@@ -4,7 +4,7 @@
 
 use crate::forms::FORM_MAX;
 use crate::forms::headers::decodes_to_a_pair;
-use crate::guesses::values::{is_label, is_stand_in};
+use crate::guesses::values::{is_label, is_place_in_keeper, is_plain_words, is_stand_in};
 use crate::names::{folded, secret_kind};
 use crate::placeholder::SecretKind;
 
@@ -25,8 +25,18 @@ pub(crate) fn is_collection(key: &[u8]) -> bool {
 }
 
 /// Whether the text under a key that names a secret is one. What is empty, a reference or a mask holds nothing.
-pub(crate) fn is_secret_text(text: &[u8]) -> bool {
-    !is_stand_in(text) && !is_label(text)
+pub(crate) fn is_secret_text(key: &[u8], kind: SecretKind, text: &[u8]) -> bool {
+    let folded = folded(key);
+    let is_words = ["passphrase", "mnemonic", "seedphrase"].iter().any(|name| folded.ends_with(name));
+    let is_password = match kind {
+        SecretKind::Password | SecretKind::Known => true,
+        SecretKind::Secret => !is_collection(key),
+        _ => false,
+    };
+    !is_stand_in(text)
+        && !is_label(text)
+        && !is_place_in_keeper(text)
+        && (is_words || !is_plain_words(text, is_password))
 }
 
 /// Whether an object under a key that names a secret describes it rather than holding it: a JSON Schema, by its first
@@ -48,6 +58,8 @@ pub(crate) fn is_description(first_key: &[u8], first_text: Option<&[u8]>) -> boo
             ]
             .contains(&text)
         }),
+        // What a parser saw.
+        b"kind" => first_text.is_some_and(|text| text.iter().all(u8::is_ascii_alphabetic)),
         b"$ref" => first_text.is_some_and(|text| text.starts_with(b"#")),
         b"description" | b"title" | b"anyOf" | b"oneOf" | b"allOf" | b"format" | b"minLength"
         | b"maxLength" => true,
@@ -68,9 +80,30 @@ pub(crate) fn announced(key: &[u8], text: &[u8]) -> Option<SecretKind> {
     if names.iter().any(|name| key.eq_ignore_ascii_case(name)) { secret_kind(text) } else { None }
 }
 
+/// What the elements of a list say about the next, if they are the words of a command.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Words {
+    calls: bool,
+    logs_in: bool,
+}
+
+impl Words {
+    /// Takes an element, and gives the kind of secret that the next one is.
+    pub(crate) fn take(&mut self, text: &[u8]) -> Option<SecretKind> {
+        let program = text.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        self.calls |= program == b"curl";
+        self.logs_in |= program == b"login" || program == b"sshpass";
+        match text {
+            b"-u" | b"-U" | b"--user" if self.calls => Some(SecretKind::Password),
+            b"-p" if self.logs_in => Some(SecretKind::Password),
+            _ => announced_in_list(text),
+        }
+    }
+}
+
 /// The kind of secret that an element of a list announces for the next: `["--password", "…"]`,
 /// `["Authorization", "…"]`.
-pub(crate) fn announced_in_list(text: &[u8]) -> Option<SecretKind> {
+fn announced_in_list(text: &[u8]) -> Option<SecretKind> {
     if let Some(flag) = text.strip_prefix(b"--") {
         return secret_kind(flag);
     }

@@ -6,7 +6,7 @@ use crate::kind::Kind;
 use crate::placeholder::{self, SecretKind};
 use crate::redactor::Redactor;
 use crate::structured::{
-    announced, announced_in_list, is_collection, is_description, is_secret_pair, is_secret_text, is_value_key,
+    Words, announced, is_collection, is_description, is_secret_pair, is_secret_text, is_value_key,
 };
 
 /// What is nested deeper is not shown.
@@ -27,10 +27,10 @@ fn walk(redactor: &Redactor, value: &mut Value, value_kind: Option<SecretKind>, 
         Value::String(text) => *text = redactor.text(Kind::Text, text).into_inner(),
         Value::Object(members) => walk_object(redactor, members, value_kind, depth),
         Value::Array(items) => {
-            let mut kind = None;
+            let (mut kind, mut words) = (None, Words::default());
             for item in items {
-                let next = item.as_str().and_then(|text| announced_in_list(text.as_bytes()));
-                under_kind(redactor, item, kind, depth);
+                let next = item.as_str().and_then(|text| words.take(text.as_bytes()));
+                under_kind(redactor, item, b"", kind, depth);
                 kind = next;
             }
         }
@@ -57,7 +57,7 @@ fn walk_object(
             (Some(_), Value::Object(_) | Value::Array(_)) if is_collection(key.as_bytes()) => {
                 walk(redactor, value, kind, depth + 1);
             }
-            _ => under_kind(redactor, value, kind, depth),
+            _ => under_kind(redactor, value, key.as_bytes(), kind, depth),
         }
         value_kind = next.or(value_kind);
         renamed |= *redactor.text(Kind::Text, key) != *key;
@@ -71,14 +71,18 @@ fn walk_object(
 }
 
 /// A value under a key of this kind.
-fn under_kind(redactor: &Redactor, value: &mut Value, kind: Option<SecretKind>, depth: usize) {
+fn under_kind(redactor: &Redactor, value: &mut Value, key: &[u8], kind: Option<SecretKind>, depth: usize) {
+    let is_plain = |kind: SecretKind, item: &Value| {
+        item.as_str().is_some_and(|text| !is_secret_text(key, kind, text.as_bytes()))
+    };
     match (kind, &*value) {
         (None, _) => walk(redactor, value, None, depth + 1),
         (Some(_), Value::Null | Value::Bool(_)) => {}
         // What is empty holds nothing.
         (Some(_), Value::Array(items)) if items.is_empty() => {}
         (Some(_), Value::Object(members)) if members.is_empty() => {}
-        (Some(_), Value::String(text)) if !is_secret_text(text.as_bytes()) => {
+        (Some(kind), Value::String(_)) if is_plain(kind, value) => walk(redactor, value, None, depth + 1),
+        (Some(kind), Value::Array(items)) if items.iter().all(|item| is_plain(kind, item)) => {
             walk(redactor, value, None, depth + 1);
         }
         (Some(kind), Value::Object(members)) if describes(members) => {

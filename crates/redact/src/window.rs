@@ -107,6 +107,12 @@ impl<'a> Window<'a> {
             None => true,
         }
     }
+
+    /// Whether an escape of a URL stands to the left, such as `%20`.
+    pub(crate) fn is_behind_percent(&self) -> bool {
+        let is_digit = |back| self.before(back).is_some_and(|byte: u8| byte.is_ascii_hexdigit());
+        self.before(3) == Some(b'%') && is_digit(1) && is_digit(2)
+    }
 }
 
 /// A byte of a name or word, in ASCII.

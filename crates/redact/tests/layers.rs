@@ -57,6 +57,17 @@ fn b11_credentials_show_by_their_form_in_every_kind_of_content() {
             "+-----BEGIN RSA PRIVATE KEY-----\n+MIIEpAIBAAKCAQEA0123456789\n+abcd=\n+-----END RSA PRIVATE KEY-----\n+x",
             "+⟨pem⟩\n+x",
         );
+        check(kind, "[authorization: Bearer x1234567ab]", "[authorization: Bearer ⟨header⟩]");
+        check(kind, "\x1b[32mghp_0123456789abcdefABCDEF0123456789abcd\x1b[0m", "\x1b[32m⟨token⟩\x1b[0m");
+        check(kind, "a%3Dghp_0123456789abcdefABCDEF0123456789abcd", "a%3D⟨token⟩");
+        check(kind, "AKIAABCDEFGHIJKLMNOPAKIAABCDEFGHIJKLMNOQ", "⟨key⟩⟨key⟩");
+        check(kind, "mysql://app:x#T6BcW@127.0.0.1/shop", "mysql://app:⟨url⟩@127.0.0.1/shop");
+        check(
+            kind,
+            "app | -----BEGIN PRIVATE KEY-----\napp | MIIEpAIBAAKCAQEA0123456789\napp | -----END PRIVATE KEY-----\nb",
+            "app | ⟨pem⟩\nb",
+        );
+        stays(kind, "https://x.org/a?to=bob@x.org and http://h:8080/a?b=c@d.org");
         stays(kind, "https://git@github.com/x and ada@example.com:22 and http://host:8080/a@b");
         stays(kind, "-----BEGIN PRIVATE KEY----- marks the start of a key");
         stays(kind, "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----");
@@ -92,6 +103,25 @@ fn b11_values_of_keys_that_name_a_secret_are_guessed_in_texts_and_never_in_conte
         ("let password: &str = \"hunter2!\";", "let password: &str = \"⟨password⟩\";"),
         ("auth_token: Some(\"29xCEYvpMMEL9\")", "auth_token: Some(\"⟨token⟩\")"),
         ("password=[REDACTED:x]realsecret", "password=⟨password⟩"),
+        ("{password: Xk29fLqW83mz}", "{password: ⟨password⟩}"),
+        ("(password=abc123de) x", "(password=⟨password⟩) x"),
+        ("{\"pin_secret\": 84629175}", "{\"pin_secret\": ⟨secret⟩}"),
+        (
+            "\x1b[34;1m\"password\"\x1b[0m: \x1b[32m\"Xk29fLqW83mz\"\x1b[0m",
+            "\x1b[34;1m\"password\"\x1b[0m: \x1b[32m\"⟨password⟩\"\x1b[0m",
+        ),
+        ("password: 'it''s Xk29fLqW83mz' x", "password: '⟨password⟩' x"),
+        ("password = \"\"\"Xk29fLqW83mz\"\"\"", "password = \"\"\"⟨password⟩\"\"\""),
+        ("curl -sSu ada:Xk29fLqW83mz x", "curl -sSu ada:⟨password⟩ x"),
+        ("curl -u 'ada':'Xk29fLqW83mz' x", "curl -u 'ada':'⟨password⟩' x"),
+        ("[\"curl\", \"-u\", \"ada:Xk29fLqW83mz\"]", "[\"curl\", \"-u\", \"ada:⟨password⟩\"]"),
+        ("a=password%3DXk29fLqW83mz%26b", "a=password%3D⟨password⟩%26b"),
+        ("&quot;password&quot;:&quot;Xk29fLqW83mz&quot;", "&quot;password&quot;:&quot;⟨password⟩&quot;"),
+        (
+            "<property name=\"password\">Xk29fLqW83mz</property>",
+            "<property name=\"password\">⟨password⟩</property>",
+        ),
+        ("the password is Xk29fLqW83mz.", "the password is ⟨password⟩."),
     ];
     for (text, expected) in guessed {
         check(Kind::Text, text, expected);
@@ -222,6 +252,7 @@ fn c15_private_paths_are_shown_by_the_name_of_their_directory() {
             "file://<home>/a%20b -I<tmp>/inc PATH=<tmp>:/bin",
         );
         check(kind, "--- a/x\n+++ /home/ada.", "--- a/x\n+++ <home>.");
+        stays(kind, "ssh://tmp@10.0.0.5/srv https://tmp/ https:\\/\\/tmp\\/x");
         stays(kind, "/home/adam /home/ada-evil /home/ada.bak /srv/home/ada ../tmp/x /work/application");
     }
     check(Kind::Json, r#"{"a":"\/home\/ada\/x","b":"/tmp"}"#, r#"{"a":"<home>\/x","b":"<tmp>"}"#);

@@ -155,6 +155,32 @@ const FRAGMENTS: &[&str] = &[
     "Some(",
     "| ",
     "%41",
+    "%20",
+    "\x1b[32m",
+    "\x1b[0m",
+    "\x1b[",
+    "\\u001b[1;31m",
+    "\\x1b",
+    "\x1b[36mAuthorization:\x1b[0m \x1b[33mBearer abc123def456\x1b[0m",
+    "\"\\u001b[32mghp_0123456789abcdefABCDEF0123456789abcd\\u001b[0m\"",
+    "{password: Xk29fLqW83mz}",
+    "(password=abc12345)",
+    "map[Authorization:[Bearer x12345abc]]",
+    "password%3DXk29fLqW83mz%26",
+    "&quot;password&quot;:&quot;Xk29fLqW83mz&quot;",
+    "password: 'it''s Xk29fLqW83mz'",
+    "password = \"\"\"Xk29fLqW83mz\"\"\"",
+    "mysql://app:x#T6BcWfhp3@127.0.0.1/shop",
+    "curl -sSu ada:",
+    "[\"curl\", \"-u\", \"ada:Xk29fLqW83mz\"]",
+    "[\"docker\",\"login\",\"-p\",\"Xk29fLqW83mz\"]",
+    "app | -----BEGIN RSA PRIVATE KEY-----\napp | MIIEpAIBAAKCAQEAxyz0123456789ABCDEF\napp | ",
+    "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQpNSUlFcEFJQkFBS0NBUUVB",
+    "{\"password\":[\"is too short\"]}",
+    "the password is ",
+    "Xk29fLqW83mz",
+    "MTIzNDU2Nzg5MDEyMzQ1Njc4.GabcDE.abcdefghijklmnopqrstuvwxyz0123",
+    "abc8Q~abcdefghijklmnopqrstuvwxyz01234567",
 ];
 
 fn fragment() -> impl Strategy<Value = Vec<u8>> {
@@ -225,6 +251,25 @@ proptest! {
         let sizes = if sizes == [1] && text.len() > 1500 { vec![113, 1, 29] } else { sizes };
         for kind in Kind::ALL {
             check(&redactor, kind, &text, &sizes);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn redacting_what_was_redacted_changes_nothing_whatever_stands_around_it(
+        before in "[({\\[\"' a:=,]{0,3}",
+        fragment in prop::sample::select(FRAGMENTS),
+        after in "[)}\\]\"',;.: \n]{0,4}",
+        tail in prop::sample::select(&["", " tail", "\nuser: ada", " a=b"][..]),
+    ) {
+        let redactor = redactor();
+        let text = format!("{before}{fragment}{after}{tail}");
+        for kind in Kind::ALL {
+            let once = redactor.text(kind, &text).into_inner();
+            prop_assert_eq!(&*redactor.text(kind, &once), &once, "{:?} {:?}", kind, text);
         }
     }
 }

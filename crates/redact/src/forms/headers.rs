@@ -2,7 +2,7 @@
 //!
 //! The scheme is shown, what follows it is not. Code that builds a header from a variable stays as it is.
 
-use super::{FORM_MAX, Found, Rest, is_token};
+use super::{FORM_MAX, Found, Rest, before_unopened, is_token};
 use crate::guesses::values::{looks_random, speaks_of_one};
 use crate::placeholder::SecretKind;
 use crate::window::Window;
@@ -29,6 +29,8 @@ fn value_start(window: &Window<'_>, at: usize) -> Option<(usize, Option<u8>)> {
     let from = window.blanks(separated);
     let bracket = usize::from(window.get(from) == Some(b'[') && !window.has(from, b"[REDACTED:"));
     let opens = window.run_of(from + bracket, 6, |byte| b"\"'\\`".contains(&byte));
+    // `Authorization:\ Bearer\ …` of shells.
+    let opens = if window.has(from, b"\\ ") { window.blanks(opens) } else { opens };
     let inside = (from..opens).rev().find_map(|at| window.get(at).filter(|byte| b"\"'`".contains(byte)));
     // `-H "Authorization: …"` and `{"headers": "Authorization: …"}`: the quote was opened before the name.
     let outside = || {
@@ -55,24 +57,29 @@ pub(crate) fn authorization(window: &Window<'_>, name: usize) -> Option<Found> {
     let (from, quote) = value_start(window, name)?;
     let word_end = window.run_of(from, 32, |byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let word = window.slice(from, word_end).to_ascii_lowercase();
-    let spaced = window.get(word_end) == Some(b' ');
+    // `-HAuthorization:\ Bearer\ …`
+    let escaped = usize::from(window.has(word_end, b"\\ "));
+    let spaced = window.get(word_end + escaped) == Some(b' ');
     let rest = quote.map_or(Rest::Line, Rest::Quoted);
     if spaced && LIST_SCHEMES.contains(&&word[..]) {
         let start = window.blanks(word_end);
-        let end = trimmed(window, start, line_end(window, start, quote));
+        let end = before_unopened(window, start, line_end(window, start, quote));
+        let end = trimmed(window, start, end);
         let value = window.slice(start, end);
         if !value.contains(&b'=') || speaks_of_one(value) {
             return None;
         }
         return Found::new(window, start, end, SecretKind::Header, rest);
     }
-    let start = if spaced && TOKEN_SCHEMES.contains(&&word[..]) { window.blanks(word_end) } else { from };
+    let is_scheme = spaced && TOKEN_SCHEMES.contains(&&word[..]);
+    let start = if is_scheme { past_join(window, window.blanks(word_end + escaped)) } else { from };
     let end = window.run(start, |byte| {
         !byte.is_ascii_whitespace() && !b"\"'`,;\\<>".contains(&byte) && Some(byte) != quote
     });
     if window.is_cut_at(end) {
         return Found::new(window, start, end, SecretKind::Header, Rest::Token);
     }
+    let end = before_unopened(window, start, end);
     let value = window.slice(start, end);
     // Without a scheme only what looks like a credential is taken for one: `authorization: required`.
     let believed = if start == from { looks_random(value) } else { is_credential(value) };
@@ -84,6 +91,12 @@ pub(crate) fn authorization(window: &Window<'_>, name: usize) -> Option<Found> {
         return None;
     }
     Found::new(window, start, end, SecretKind::Header, Rest::Token)
+}
+
+/// Past `" + "`, where code puts the scheme and the credential together.
+fn past_join(window: &Window<'_>, at: usize) -> usize {
+    let joins = [&b"\" + \""[..], b"' + '", b"\" . \"", b"' . '"];
+    at + joins.iter().find(|join| window.has(at, join)).map_or(0, |join| join.len())
 }
 
 /// Called at `bearer`, with the length of that.
@@ -122,11 +135,15 @@ fn scheme_end(window: &Window<'_>, name: usize) -> Option<usize> {
     (start > name).then_some(start)
 }
 
-/// Called at `cookie`, with the length of that.
-pub(crate) fn cookie(window: &Window<'_>, name: usize) -> Option<Found> {
+/// Called at `cookie`, with the length of that. Where nothing is to be guessed, only a header that carries what looks like
+/// a session counts: `cookie = "theme=dark"` is code.
+pub(crate) fn cookie(window: &Window<'_>, name: usize, guesses: bool) -> Option<Found> {
     let set =
         window.left().len() >= 4 && window.left()[window.left().len() - 4..].eq_ignore_ascii_case(b"set-");
     if !set && !window.is_word_start() {
+        return None;
+    }
+    if !guesses && window.get(name) != Some(b':') {
         return None;
     }
     let (from, quote) = value_start(window, name)?;
@@ -135,7 +152,8 @@ pub(crate) fn cookie(window: &Window<'_>, name: usize) -> Option<Found> {
     if pair == from || window.get(pair) != Some(b'=') {
         return None;
     }
-    let end = trimmed(window, from, line_end(window, from, quote));
+    let end = before_unopened(window, from, line_end(window, from, quote));
+    let end = trimmed(window, from, end);
     let found = Found::new(window, from, end, SecretKind::Cookie, quote.map_or(Rest::Line, Rest::Quoted));
     if window.is_cut_at(end) {
         return found;
@@ -148,10 +166,23 @@ pub(crate) fn cookie(window: &Window<'_>, name: usize) -> Option<Found> {
         || first.starts_with(b">")
         || speaks_of_one(first)
         || is_code(first)
+        || !(guesses || has_session(window.slice(from, end)))
     {
         return None;
     }
     found
+}
+
+/// Whether one of several cookies is more than a setting.
+fn has_session(cookies: &[u8]) -> bool {
+    cookies
+        .split(|byte| *byte == b';')
+        .filter_map(|cookie| cookie.splitn(2, |byte| *byte == b'=').nth(1))
+        .any(|value| {
+            let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+            let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+            looks_random(value) || (value.len() >= 8 && digits >= 2 && letters >= 2)
+        })
 }
 
 /// Without blanks at the end, unless the window ends there.
@@ -185,6 +216,13 @@ pub(crate) fn pair(window: &Window<'_>, name: usize) -> Option<Found> {
 
 /// Whether a text is base64 of `user:password`.
 pub(crate) fn decodes_to_a_pair(value: &[u8]) -> bool {
+    let decoded = decoded(value);
+    let printable = decoded.iter().all(|byte| *byte >= b' ' && *byte != 0x7f);
+    printable && decoded.iter().position(|byte| *byte == b':').is_some_and(|colon| colon + 1 < decoded.len())
+}
+
+/// What a text is base64 of, as far as it is.
+pub(super) fn decoded(value: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(value.len());
     let (mut bits, mut have) = (0u32, 0);
     for byte in value {
@@ -203,6 +241,5 @@ pub(crate) fn decodes_to_a_pair(value: &[u8]) -> bool {
             decoded.push((bits >> have) as u8);
         }
     }
-    let printable = decoded.iter().all(|byte| *byte >= b' ' && *byte != 0x7f);
-    printable && decoded.iter().position(|byte| *byte == b':').is_some_and(|colon| colon + 1 < decoded.len())
+    decoded
 }

@@ -9,7 +9,7 @@ const PARTS_MAX: usize = 5;
 
 /// Called at `eyJ`, which is how `{"` looks in base64.
 pub(crate) fn find(window: &Window<'_>) -> Option<Found> {
-    if !window.is_word_start() && !matches!(window.before(1), Some(b'_')) {
+    if !window.is_word_start() && !window.is_behind_percent() && !matches!(window.before(1), Some(b'_')) {
         return None;
     }
     let is_part = |byte: u8| is_word(byte) || byte == b'-';

@@ -1,6 +1,6 @@
 //! Where a closer look is worth it: a few hundred literals, found with one table look-up per byte.
 
-use super::vendors::{TWILIO, VENDORS};
+use super::vendors::{AZURE, TWILIO, VENDORS, discord_starts};
 
 /// Each literal is looked for by its first bytes.
 const GRAM: usize = 4;
@@ -19,9 +19,14 @@ pub(crate) enum Rule {
     Vendor(usize),
     Twilio,
     Telegram,
+    Azure,
+    Airtable,
+    Resend,
+    Discord,
     AwsSecret,
     Jwt,
     Pem,
+    PemInBase64,
     Url,
     Authorization,
     Bearer,
@@ -29,6 +34,8 @@ pub(crate) enum Rule {
     Cookie,
     /// `-u`, `--user`.
     User,
+    /// `curl -uada:…`.
+    Curl,
     /// `-b`, `--cookie`.
     CookieFlag,
     /// `mysql -p…`, `sshpass -p …`.
@@ -93,7 +100,16 @@ const WORDS: [(&str, Rule); 34] = [
 ];
 
 /// Literals as they are.
-const EXACT: [(&str, Rule); 9] = [
+const EXACT: [(&str, Rule); 18] = [
+    ("curl", Rule::Curl),
+    ("-u\"", Rule::User),
+    ("-u'", Rule::User),
+    ("\"-p\"", Rule::PasswordFlag),
+    ("'-p'", Rule::PasswordFlag),
+    ("-----BEGIN%20", Rule::Pem),
+    ("LS0tLS1CRUdJTi", Rule::PemInBase64),
+    ("pat", Rule::Airtable),
+    ("re_", Rule::Resend),
     ("-----BEGIN ", Rule::Pem),
     ("eyJ", Rule::Jwt),
     ("://", Rule::Url),
@@ -128,6 +144,8 @@ impl Triggers {
         triggers.extend(
             VENDORS.iter().zip(0..).map(|(vendor, number)| of(vendor.prefix, false, Rule::Vendor(number))),
         );
+        triggers.extend(AZURE.iter().map(|literal| of(literal, false, Rule::Azure)));
+        triggers.extend(discord_starts().map(|literal| of(&literal, false, Rule::Discord)));
         triggers.extend(TWILIO.iter().map(|literal| of(literal, false, Rule::Twilio)));
         triggers.extend(more.into_iter().filter(|trigger| trigger.literal.len() >= SHORTEST));
         triggers.truncate(usize::from(u16::MAX));
@@ -210,7 +228,9 @@ impl Trigger {
         match (self.literal.get(SHORTEST), self.rule) {
             (Some(fourth), _) => vec![*fourth],
             (None, Rule::Twilio) => (0..=u8::MAX).filter(u8::is_ascii_hexdigit).collect(),
-            (None, Rule::Vendor(_) | Rule::Telegram | Rule::Jwt) => (0..=u8::MAX).filter(token).collect(),
+            (None, Rule::Vendor(_) | Rule::Telegram | Rule::Jwt | Rule::Airtable | Rule::Resend) => {
+                (0..=u8::MAX).filter(token).collect()
+            }
             (None, _) => (0..=u8::MAX).collect(),
         }
     }

@@ -20,7 +20,9 @@ pub(crate) fn find(window: &Window<'_>) -> Option<Found> {
         let colon = authority.iter().position(|byte| *byte == b':')?;
         return Found::new(window, from + colon + 1, end, SecretKind::Url, Rest::Token);
     }
-    let at = authority.iter().rposition(|byte| *byte == b'@')?;
+    let Some(at) = authority.iter().rposition(|byte| *byte == b'@') else {
+        return unescaped(window, from, end);
+    };
     let user_info = &authority[..at];
     if is_only_placeholders(user_info) {
         return None;
@@ -44,6 +46,46 @@ pub(crate) fn find(window: &Window<'_>) -> Option<Found> {
         }
         None => None,
     }
+}
+
+/// The longest user and password that are looked for past the end of what an address can have there.
+const UNESCAPED_MAX: usize = 256;
+
+/// `mysql://app:x#T6@127.0.0.1/shop`: a password that ought to have been escaped, and ends before a host.
+fn unescaped(window: &Window<'_>, from: usize, stop: usize) -> Option<Found> {
+    let is_domain = window.get(stop) == Some(b'\\')
+        && window.get(stop + 1).is_some_and(|byte| byte.is_ascii_alphabetic() && !b"nrtux".contains(&byte));
+    let user_end = if is_domain {
+        window.run_of(stop + 1, 64, |byte| byte.is_ascii_alphanumeric() || b"._-$".contains(&byte))
+    } else {
+        from + window.slice(from, stop).iter().position(|byte| *byte == b':')?
+    };
+    let start = user_end + 1;
+    let port = window.slice(start, stop.max(start));
+    let is_host = !is_domain && (port.iter().all(u8::is_ascii_digit) || port.starts_with(b"$"));
+    if window.get(user_end) != Some(b':') || is_host || window.get(from) == Some(b'[') {
+        return None;
+    }
+    let end = window.run_of(start, UNESCAPED_MAX, |byte| {
+        !byte.is_ascii_whitespace() && !b"\"'`<>|".contains(&byte) && byte >= b' '
+    });
+    let rest = window.slice(start, end);
+    let at = rest.iter().rposition(|byte| *byte == b'@')?;
+    let host = rest[at + 1..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(byte))
+        .count();
+    let after = rest.get(at + 1 + host);
+    let password = &rest[..at];
+    if host == 0
+        || !after.is_none_or(|byte| b"/:?#,;)]}".contains(byte))
+        || memchr::memmem::find(password, b"://").is_some()
+        || speaks_of_one(password)
+        || is_marked_as_example(password)
+    {
+        return None;
+    }
+    Found::new(window, start, start + at, SecretKind::Url, Rest::Token)
 }
 
 fn is_marked_as_example(password: &[u8]) -> bool {

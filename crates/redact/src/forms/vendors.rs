@@ -119,8 +119,33 @@ pub(crate) const VENDORS: &[Vendor] = &[
     key("PMAK-", Dashed, 30), token("figd_", Dashed, 30), token("phx_", Alnum, 30), token("CFPAT-", Dashed, 30),
     token("SWMTKN-1-", Dashed, 40), token("ops_eyJ", Base64, 40), token("dt0c01.", Dotted, 40), token("sgp_", Word, 32),
     token("bkua_", Hex, 32), token("tfp_", Dashed, 40), key("shippo_live_", Hex, 32),
+    token("pat-na1-", Dashed, 30), token("pat-eu1-", Dashed, 30), token("HRKU-", Dashed, 30), token("sqp_", Hex, 32),
+    token("squ_", Hex, 32), token("sqa_", Hex, 32), token("CCIPAT_", Word, 40), token("CCIPRJ_", Word, 40),
+    token("lsv2_pt_", Word, 32), token("lsv2_sk_", Word, 32), key("pcsk_", Word, 40), key("amzn.mws.", Dashed, 30),
+    key("amzn1.oa2-cs.v1.", Hex, 40), key("LTAI", Alnum, 12), token("AKCp", Alnum, 60), token("pnu_", Alnum, 30),
+    token("rdme_", Alnum, 50), key("FLWSECK-", Dashed, 30), key("FLWSECK_TEST-", Dashed, 12), key("aio_", Alnum, 26),
+    key("ek_live_", Word, 16), key("ek_test_", Word, 16), key("EZAK", Alnum, 50), key("EZTK", Alnum, 50),
+    key("ico-", Alnum, 32), key("v1.0-", Dashed, 150), after("atlasv1.", Dashed, 50, SecretKind::Token),
     token("ddp_", Alnum, 30), token("nfp_", Alnum, 30), token("sup_sk_", Word, 20), token("ghe_", Alnum, 30),
 ];
+
+const UNMISTAKABLE: [&str; 12] = [
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "xapp-",
+    "sk_live_",
+    "dckr_pat_",
+];
+
+/// Secrets of applications in a directory of Azure: a few characters of any kind, then these.
+pub(crate) const AZURE: [&str; 2] = ["7Q~", "8Q~"];
 
 /// Twilio's API keys: the letters are too few to look for, so each first digit is looked for with them.
 pub(crate) const TWILIO: [&str; 16] = [
@@ -131,6 +156,7 @@ pub(crate) const TWILIO: [&str; 16] = [
 pub(crate) fn find(window: &Window<'_>, vendor: &Vendor) -> Option<Found> {
     let prefix = vendor.prefix.len();
     let joined = match window.before(1) {
+        _ if is_unmistakable(window, vendor) || window.is_behind_percent() => false,
         // `Foo.SG.x` and `risk-free`, `task-sk-…`: the prefix is the end of a longer word.
         Some(b'-') => {
             !vendor.shows_prefix && window.before(2).is_some_and(|byte| byte.is_ascii_alphanumeric())
@@ -140,17 +166,44 @@ pub(crate) fn find(window: &Window<'_>, vendor: &Vendor) -> Option<Found> {
     if joined {
         return None;
     }
-    let end = window.run(prefix, |byte| vendor.alphabet.has(byte));
+    let mut end = window.run(prefix, |byte| vendor.alphabet.has(byte));
+    // Another one right behind it.
+    if end - prefix > vendor.most && window.has(prefix + vendor.most, vendor.prefix.as_bytes()) {
+        end = prefix + vendor.most;
+    }
     let body = window.slice(prefix, end);
     let trimmed = body.iter().rev().take_while(|byte| b"-._".contains(byte)).count();
     let (body, end) =
         if window.is_cut_at(end) { (body, end) } else { (&body[..body.len() - trimmed], end - trimmed) };
-    let most = window.get(end).is_some_and(is_word) && vendor.most != usize::MAX;
-    if body.len() < vendor.least || body.len() > vendor.most || most || !is_varied(body) || is_words(body) {
+    let most = window.get(end).is_some_and(is_word)
+        && vendor.most != usize::MAX
+        && !window.has(end, vendor.prefix.as_bytes());
+    // As the documents of a vendor write it.
+    let is_example = body.ends_with(b"EXAMPLE");
+    if is_example
+        || body.len() < vendor.least
+        || body.len() > vendor.most
+        || most
+        || !is_varied(body)
+        || is_words(body)
+    {
         return None;
     }
     let start = if vendor.shows_prefix { prefix } else { 0 };
     Found::new(window, start, end, vendor.kind, Rest::Token)
+}
+
+/// Whether a prefix needs nothing to its left to be believed: nobody writes it by chance.
+fn is_unmistakable(window: &Window<'_>, vendor: &Vendor) -> bool {
+    match vendor.prefix {
+        "sk-" => window.has(3, b"ant-") || window.has(3, b"proj-"),
+        // Letters only: in a long run of base64 they stand by chance.
+        "AKIA" | "ASIA" => {
+            let left = window.left().iter().rev();
+            left.take_while(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(byte)).count() <= 20
+        }
+        prefix => UNMISTAKABLE.contains(&prefix),
+    }
 }
 
 pub(crate) fn twilio(window: &Window<'_>) -> Option<Found> {
@@ -171,6 +224,70 @@ pub(crate) fn telegram(window: &Window<'_>) -> Option<Found> {
         return None;
     }
     Found::new(window, 1, end, SecretKind::Token, Rest::Token)
+}
+
+/// `abc8Q~…`: from the digit on.
+pub(crate) fn azure(window: &Window<'_>) -> Option<Found> {
+    let end = window.run_of(3, 40, |byte| Alphabet::Dotted.has(byte) || byte == b'~');
+    let is_whole =
+        (31..=37).contains(&(end - 3)) && window.before(3).is_some_and(|byte| !byte.is_ascii_whitespace());
+    let found = Found::new(window, 0, end, SecretKind::Secret, Rest::Token);
+    found.filter(|_| is_whole && is_varied(window.slice(3, end)))
+}
+
+/// `pat` with 14 characters, a full stop and 64 hexadecimal digits, as Airtable makes them.
+pub(crate) fn airtable(window: &Window<'_>) -> Option<Found> {
+    if !window.is_word_start() || window.run_of(3, 15, |byte| byte.is_ascii_alphanumeric()) != 17 {
+        return None;
+    }
+    let end =
+        if window.get(17) == Some(b'.') { window.run_of(18, 65, |byte| byte.is_ascii_hexdigit()) } else { 0 };
+    if end == 82 { Found::new(window, 0, end, SecretKind::Token, Rest::Token) } else { None }
+}
+
+/// `re_` with 8 and 24 characters, as Resend makes them.
+pub(crate) fn resend(window: &Window<'_>) -> Option<Found> {
+    if !window.is_word_start() || window.run_of(3, 9, |byte| byte.is_ascii_alphanumeric()) != 11 {
+        return None;
+    }
+    let end = if window.get(11) == Some(b'_') {
+        window.run_of(12, 30, |byte| byte.is_ascii_alphanumeric())
+    } else {
+        0
+    };
+    let is_mixed = window.slice(3, end).iter().any(u8::is_ascii_digit);
+    if (34..=38).contains(&end) && is_mixed && !window.get(end).is_some_and(is_word) {
+        return Found::new(window, 0, end, SecretKind::Key, Rest::Token);
+    }
+    None
+}
+
+/// The tokens of Discord's bots begin with base64 of a number: each of its first three digits has its own characters.
+pub(crate) fn discord_starts() -> impl Iterator<Item = String> {
+    let firsts = ["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"];
+    firsts.into_iter().flat_map(|first| {
+        "AEIMQUYcgk"
+            .chars()
+            .flat_map(move |second| "wxyz012345".chars().map(move |third| format!("{first}{second}{third}")))
+    })
+}
+
+/// A number, a time and a signature.
+pub(crate) fn discord(window: &Window<'_>) -> Option<Found> {
+    if !window.is_word_start() {
+        return None;
+    }
+    let number = window.run_of(0, 29, |byte| byte.is_ascii_alphanumeric());
+    if !(23..=28).contains(&number) || window.get(number) != Some(b'.') {
+        return None;
+    }
+    let time = window.run_of(number + 1, 8, |byte| Alphabet::Dashed.has(byte));
+    if time - number != 7 || window.get(time) != Some(b'.') {
+        return None;
+    }
+    let end = window.run_of(time + 1, 45, |byte| Alphabet::Dashed.has(byte));
+    let found = Found::new(window, 0, end, SecretKind::Token, Rest::Token);
+    found.filter(|_| (26..=42).contains(&(end - time)))
 }
 
 /// The 40 characters of an AWS secret key, behind their name.

@@ -5,7 +5,7 @@
 
 use super::place::{Place, Separator, place, place_of_any};
 use super::values::{is_code, is_path, is_plain_word, is_sentence, is_stand_in, looks_random, speaks_of_one};
-use crate::forms::{Found, Rest};
+use crate::forms::{Found, Rest, before_unopened};
 use crate::names;
 use crate::placeholder::SecretKind;
 use crate::window::{Window, is_word};
@@ -14,11 +14,41 @@ use crate::window::{Window, is_word};
 pub(crate) fn find(window: &Window<'_>, word: usize) -> Option<Found> {
     let place = place(window, word)?;
     let from = past_wrapping(window, place.from);
+    let opening = ENCODED_QUOTES.iter().find(|quote| window.has(from, quote));
+    if opening.is_some() || place.separator == Separator::Encoded {
+        return encoded(window, &place, from + opening.map_or(0, |quote| quote.len()));
+    }
     let (quote_end, quote) = opening_quote(window, from);
     match quote {
         Some(quote) => quoted(window, &place, quote_end, quote),
         None => bare(window, &place, from),
     }
+}
+
+/// Quotes as addresses and pages write them.
+const ENCODED_QUOTES: [&[u8]; 5] = [b"%22", b"%27", b"&quot;", b"&#34;", b"&#39;"];
+
+/// A value in an address or page: `password%3D…`, `&quot;password&quot;:&quot;…&quot;`.
+fn encoded(window: &Window<'_>, place: &Place, from: usize) -> Option<Found> {
+    let ends = [&b"%22"[..], b"%27", b"%26", b"%20", b"%2C", b"%3B", b"%7D", b"%0A", b"%0D"];
+    let mut end = from;
+    while let Some(byte) = window.get(end) {
+        let is_end = match byte {
+            b'%' => ends.iter().any(|escape| window.has_in_any_case(end, &escape.to_ascii_lowercase())),
+            byte => byte.is_ascii_whitespace() || b"&\"'`<>,;#\\".contains(&byte),
+        };
+        if is_end {
+            break;
+        }
+        end += 1;
+    }
+    let end = before_unopened(window, from, end);
+    let found = Found::new(window, from, end, place.kind, Rest::Token);
+    if window.is_cut_at(end) {
+        return found;
+    }
+    let value = window.slice(from, end);
+    found.filter(|_| is_mixed(value) && !speaks_of_one(value) && !is_path(value) && !is_code(value))
 }
 
 /// The value under a name that is to be found whatever it is: for short known values, whose name the caller knows.
@@ -34,8 +64,10 @@ pub(crate) fn literal_value(window: &Window<'_>, word: usize) -> Option<(Vec<u8>
 
 /// Past `Some(`, a type (`password: &str = "…"`), and the letters before a string (`b"…"`).
 fn past_wrapping(window: &Window<'_>, from: usize) -> usize {
-    if window.has(from, b"Some(") {
-        return from + 5;
+    for wrapping in [&b"Some("[..], b"<![CDATA[", b"!!str "] {
+        if window.has(from, wrapping) {
+            return from + wrapping.len();
+        }
     }
     let letters = window.run_of(from, 2, |byte| b"brfuBRFU@".contains(&byte));
     if letters > from && matches!(window.get(letters), Some(b'"' | b'\'')) {
@@ -65,6 +97,9 @@ struct Quote {
 fn opening_quote(window: &Window<'_>, from: usize) -> (usize, Option<Quote>) {
     let slashes = window.run_of(from, 7, |byte| byte == b'\\');
     match window.get(slashes) {
+        Some(mark @ (b'"' | b'\'')) if slashes == from && window.has(from + 1, &[mark, mark]) => {
+            (from + 3, Some(Quote { mark, backslashes: 0 }))
+        }
         Some(mark @ (b'"' | b'\'' | b'`')) => {
             (slashes + 1, Some(Quote { mark, backslashes: slashes - from }))
         }
@@ -91,10 +126,19 @@ fn closing_quote(window: &Window<'_>, from: usize, quote: Quote) -> (usize, bool
                 }
                 at = slashes + usize::from(window.get(slashes).is_some());
             }
+            // `'it''s'`
+            Some(byte) if byte == quote.mark && at > from && is_doubled(window, at, quote) => at += 2,
             Some(byte) if byte == quote.mark => return (at, true),
             Some(_) => at += 1,
         }
     }
+}
+
+/// Whether a quote stands twice inside a value, which goes on behind it.
+fn is_doubled(window: &Window<'_>, at: usize, quote: Quote) -> bool {
+    quote.backslashes == 0
+        && window.get(at + 1) == Some(quote.mark)
+        && window.get(at + 2).is_some_and(|next| is_word(next) || !next.is_ascii())
 }
 
 fn quoted(window: &Window<'_>, place: &Place, from: usize, quote: Quote) -> Option<Found> {
@@ -112,7 +156,7 @@ fn quoted(window: &Window<'_>, place: &Place, from: usize, quote: Quote) -> Opti
     }
     let follows = window.get(window.blanks(end + 1));
     let is_joined = closed && matches!(follows, Some(b'+' | b'%')) && !is_mixed(value);
-    let is_loose = place.separator == Separator::Comma || is_collective(place);
+    let is_loose = matches!(place.separator, Separator::Comma | Separator::Prose) || is_collective(place);
     if is_joined || (is_loose && !is_mixed(value)) {
         return None;
     }
@@ -191,6 +235,13 @@ fn is_mixed(value: &[u8]) -> bool {
         && value.iter().any(u8::is_ascii_alphabetic)
 }
 
+/// More than a word with a number: several digits, or capitals inside.
+fn is_made_up(value: &[u8]) -> bool {
+    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let capitals = value.iter().skip(1).any(u8::is_ascii_uppercase);
+    (digits >= 2 || capitals) && !value.iter().all(|byte| byte.is_ascii_digit() || b"-:.TZ".contains(byte))
+}
+
 /// Called at `IDENTIFIED BY`, with the length of that.
 pub(crate) fn identified_by(window: &Window<'_>, length: usize) -> Option<Found> {
     let from = window.blanks(length);
@@ -240,7 +291,17 @@ fn bare(window: &Window<'_>, place: &Place, from: usize) -> Option<Found> {
             !wordlike || is_environment || place.is_flag || place.is_query || assigned(window, place, end)
         }
         Separator::Comma => is_mixed(value),
-        Separator::Tag => next == Some(b'<') && (!wordlike || place.kind == SecretKind::Password),
+        Separator::Encoded => false,
+        Separator::Prose => is_mixed(value) && is_made_up(value),
+        Separator::Tag => {
+            matches!(next, Some(b'<' | b']')) && (!wordlike || place.kind == SecretKind::Password)
+        }
+        // `--secret id=npmrc,src=.npmrc`
+        Separator::Blank
+            if [&b"id="[..], b"src=", b"type=", b"env="].iter().any(|start| value.starts_with(start)) =>
+        {
+            false
+        }
         Separator::Blank => !value.starts_with(b"-") && (!wordlike || value.len() >= 6),
         Separator::SpacedEquals => {
             let name = value.iter().all(|byte| is_word(*byte)) && !value[0].is_ascii_digit();
@@ -317,6 +378,7 @@ fn follows_code(window: &Window<'_>, end: usize) -> bool {
 /// part of a password: a blank, the end, or the next key.
 fn bare_end(window: &Window<'_>, place: &Place, from: usize) -> usize {
     let mut end = from;
+    let mut open = 0usize;
     while let Some(byte) = window.get(end) {
         let ends = match byte {
             byte if byte.is_ascii_whitespace() || byte < b' ' => true,
@@ -324,7 +386,7 @@ fn bare_end(window: &Window<'_>, place: &Place, from: usize) -> usize {
             b'(' | b'[' | b'{' => {
                 end > from && window.get(end - 1).is_some_and(is_word) && place.separator != Separator::Equals
             }
-            b')' | b'}' | b']' => !window.slice(from, end).iter().any(|open| b"([{".contains(open)),
+            b')' | b'}' | b']' => open == 0,
             b'\\' => matches!(window.get(end + 1), Some(b'n' | b'r' | b't' | b'"' | b'\'' | b'\\') | None),
             b'&' if place.is_query => true,
             b'#' if place.is_query => true,
@@ -337,6 +399,11 @@ fn bare_end(window: &Window<'_>, place: &Place, from: usize) -> usize {
         };
         if ends {
             break;
+        }
+        match byte {
+            b'(' | b'[' | b'{' => open += 1,
+            b')' | b']' | b'}' => open -= 1,
+            _ => {}
         }
         end += 1;
     }

@@ -34,6 +34,10 @@ pub(super) enum Separator {
     Comma,
     /// `<name>value</name>`.
     Tag,
+    /// `the name is value`.
+    Prose,
+    /// `name%3Dvalue`, as in the query of an address.
+    Encoded,
 }
 
 /// A name, and what stands around it.
@@ -107,6 +111,8 @@ fn key<'a>(window: &Window<'a>, word: usize) -> Option<Key<'a>> {
 fn separator(window: &Window<'_>, key: &Key<'_>) -> Option<(Separator, usize)> {
     let (at, is_quoted) = (window.blanks(key.closes), key.closes > key.end);
     match (window.get(at)?, window.get(at + 1)) {
+        (b'%', Some(b'3')) => matches!(window.get(at + 2), Some(b'D' | b'd' | b'A' | b'a'))
+            .then_some((Separator::Encoded, at + 3)),
         (b'=', Some(b'=' | b'~')) => None,
         (b'=', Some(b'>')) | (b':', Some(b'=')) => Some((Separator::Colon, at + 2)),
         (b'=', _) if at > key.closes => Some((Separator::SpacedEquals, at + 1)),
@@ -149,6 +155,14 @@ fn separator_by_format(window: &Window<'_>, key: &Key<'_>) -> Option<(Separator,
             let value = window.run_of(at + 6, 24, |byte| byte.is_ascii_whitespace());
             window.has(value, b"<string>").then_some((Separator::Tag, value + 8))
         }
+        // `<property name="password">…</property>`
+        (b'>', _) if is_quoted && key.left.ends_with(b"=\"") && at == key.closes => {
+            Some((Separator::Tag, at + 1))
+        }
+        // `the password is …`
+        (b'i', Some(b's')) if is_spaced && !is_quoted && window.get(at + 2) == Some(b' ') => {
+            Some((Separator::Prose, at + 3))
+        }
         // A row of a table.
         (b'|', Some(b' ')) if is_spaced && !key.left.is_empty() => Some((Separator::Comma, at + 1)),
         // `<password>…</password>`
@@ -168,6 +182,12 @@ fn separator_by_format(window: &Window<'_>, key: &Key<'_>) -> Option<(Separator,
 
 /// Past the quotes and brackets that close a key: `"]`, `\"`, `')`.
 fn closing_of_key(window: &Window<'_>, at: usize) -> usize {
+    // As addresses and pages write a quote.
+    for quote in [&b"%22"[..], b"&quot;", b"&#34;"] {
+        if window.has(at, quote) {
+            return at + quote.len();
+        }
+    }
     let quoted = window.run_of(at, 4, |byte| b"\\\"'`".contains(&byte));
     let bracket = window.get(quoted);
     if quoted > at && bracket == Some(b']') { quoted + 1 } else { quoted }

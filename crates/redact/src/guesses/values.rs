@@ -13,7 +13,9 @@ const STAND_IN_WORDS: &[&str] = &[
     "example", "todo", "tbd", "na", "changeme", "int", "integer", "number", "bool", "boolean", "bytes",
     "any", "object", "unknown", "void", "never", "ok", "failed", "accepted", "expected", "unexpected",
     "disabled", "enabled", "not", "is", "the", "must", "should", "cannot", "bearer", "basic", "oauth",
-    "prompt", "input", "file",
+    "prompt", "input", "file", "include", "omit", "denied", "granted", "valid", "active", "revoked", "rejected",
+    "ed25519", "ed448", "x25519", "rsa", "dsa", "ecdsa", "secp256k1", "p256", "p384", "aes", "aes128", "aes256",
+    "hmac", "sha256", "sha512", "hs256", "hs512", "rs256", "rs512", "es256", "es384", "ps256", "eddsa",
 ];
 
 /// Whether a value is a reference to something, a template or a mask, in whatever place.
@@ -65,7 +67,7 @@ fn is_mask(value: &[u8]) -> bool {
     let mut distinct = value.to_vec();
     distinct.sort_unstable();
     distinct.dedup();
-    let only_dots = distinct.iter().all(|byte| b".*-_#?".contains(byte) || !byte.is_ascii());
+    let only_dots = distinct.iter().all(|byte| b".*-_#?~".contains(byte) || !byte.is_ascii());
     let one_letter = value.len() >= 3 && distinct.len() == 1 && !distinct[0].is_ascii_digit();
     only_dots
         || one_letter
@@ -109,11 +111,42 @@ pub(crate) fn speaks_of_one(value: &[u8]) -> bool {
         && value.contains(&b'_')
         && digits <= 1
         && value.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_')
-        && value[0].is_ascii_uppercase();
+        && value.iter().find(|byte| **byte != b'_').is_some_and(u8::is_ascii_uppercase);
     let bracketed =
         value[0] == b'[' && value.ends_with(b"]") && value[1..].iter().any(u8::is_ascii_alphabetic);
-    (is_name && spoken && digits <= 3) || constant || bracketed || is_rules(value)
+    (is_name && spoken && digits <= 3) || constant || bracketed || is_rules(value) || is_colour(value)
 }
+
+/// `#1a2b3c`.
+fn is_colour(value: &[u8]) -> bool {
+    matches!(value, [b'#', digits @ ..] if [3, 4, 6, 8].contains(&digits.len()) && digits.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// Whether a text under a key of structured data only speaks: a word for a state, or a message about what is wrong.
+pub(crate) fn is_plain_words(value: &[u8], is_password: bool) -> bool {
+    let words: Vec<&[u8]> = value.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).collect();
+    let spoken = value.len() <= 80
+        && value
+            .iter()
+            .all(|byte| byte.is_ascii_alphabetic() || b" .,!'-".contains(byte) || !byte.is_ascii());
+    match words[..] {
+        [word] if is_password => STAND_IN_WORDS.contains(&crate::names::folded(word).as_str()),
+        [word] => {
+            (3..=16).contains(&word.len()) && word.iter().all(u8::is_ascii_alphabetic) && {
+                word[1..].iter().all(u8::is_ascii_lowercase)
+            }
+        }
+        // A passphrase is words as well, but not those that make a sentence.
+        _ => spoken && words.iter().any(|word| SENTENCE_WORDS.contains(&crate::names::folded(word).as_str())),
+    }
+}
+
+#[rustfmt::skip]
+const SENTENCE_WORDS: &[&str] = &[
+    "is", "are", "was", "be", "must", "should", "has", "have", "does", "do", "not", "no", "cannot", "can", "too",
+    "the", "a", "an", "at", "to", "of", "for", "and", "or", "your", "this", "required", "invalid", "missing", "wrong",
+    "de", "est", "ist", "nicht", "zu", "das",
+];
 
 /// Whether a quoted text under a name like `password` is a sentence about it rather than a value.
 pub(crate) fn is_sentence(value: &[u8]) -> bool {
@@ -158,7 +191,25 @@ pub(crate) fn is_code(value: &[u8]) -> bool {
     if value.iter().any(|byte| b"()".contains(byte)) || b"&*!@[{<|\\".contains(first) {
         return true;
     }
-    is_path(value) || is_member_access(value)
+    is_path(value) || is_member_access(value) || is_indexing(value) || is_list_of_code(value)
+}
+
+/// `os.environ[`, `config["a"]["b"]`, `tokens[0].value`: a name, and a bracket right behind it.
+fn is_indexing(value: &[u8]) -> bool {
+    let Some(bracket) = value.iter().position(|byte| *byte == b'[') else { return false };
+    let (name, index) = (&value[..bracket], &value[bracket + 1..]);
+    let is_name = name.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'_') && !name.is_empty();
+    // As minified code names things.
+    let is_made_up = name.starts_with(b"_0x") && name[3..].iter().all(u8::is_ascii_hexdigit);
+    (is_name || is_made_up || is_member_access(name))
+        && (index.is_empty() || index.contains(&b']') || index.starts_with(b"\\"))
+}
+
+/// `t.key,t.secret`.
+fn is_list_of_code(value: &[u8]) -> bool {
+    value.contains(&b',')
+        && value.split(|byte| *byte == b',').all(|part| is_member_access(part) || is_plain_word(part))
+        && value.split(|byte| *byte == b',').any(is_member_access)
 }
 
 /// `/run/secrets/x`, `./token`, `~/.netrc`, `C:\x`, and addresses.
@@ -171,7 +222,7 @@ pub(crate) fn is_path(value: &[u8]) -> bool {
         ["vault:", "ssm:", "arn:", "env:", "secretsmanager:", "keyring:", "ref+", "file:", "keychain:"];
     let refers = (scheme > 1 && value[scheme..].starts_with(b":/"))
         || keepers.iter().any(|keeper| value.starts_with(keeper.as_bytes()));
-    if refers {
+    if refers || is_place_in_keeper(value) {
         return true;
     }
     let is_start = starts.iter().any(|start| value.starts_with(start));
@@ -179,6 +230,21 @@ pub(crate) fn is_path(value: &[u8]) -> bool {
     let drive =
         value.len() > 3 && value[0].is_ascii_alphabetic() && value[1] == b':' && b"\\/".contains(&value[2]);
     (is_start && !random && !value.iter().any(|byte| b"+=".contains(byte))) || drive
+}
+
+/// `projects/p/secrets/db/versions/latest`, `arn:aws:secretsmanager:…`: where something that keeps secrets keeps it.
+pub(crate) fn is_place_in_keeper(value: &[u8]) -> bool {
+    let keepers = ["arn:aws", "op://", "vault:", "ssm:", "secretsmanager:", "keyring:", "keychain:", "ref+"];
+    if keepers.iter().any(|keeper| value.starts_with(keeper.as_bytes())) {
+        return true;
+    }
+    let is_name = |part: &[u8]| {
+        let letters =
+            part.iter().take_while(|byte| byte.is_ascii_lowercase() || b"-_.".contains(byte)).count();
+        letters > 0 && part.len() - letters <= 2 && part[letters..].iter().all(u8::is_ascii_digit)
+    };
+    let mut parts = value.split(|byte| *byte == b'/');
+    value.iter().filter(|byte| **byte == b'/').count() >= 2 && parts.all(is_name)
 }
 
 /// `self.password`, `process.env.X`, `Foo::bar`, `user->token`, `os.environ`: names joined by what joins names.

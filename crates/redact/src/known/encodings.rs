@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::KNOWN_ALONE_MIN;
+use crate::colours;
 
 /// Longer patterns are looked for in pieces of about this length, so that little has to be held back.
 pub(crate) const PIECE_MAX: usize = 1024;
@@ -23,7 +24,7 @@ pub(super) fn of(value: &[u8], look: Look) -> BTreeSet<Vec<u8>> {
     if look == Look::WithIndentation && !value.split(|byte| *byte == b'\n').any(has_blanks) {
         return found;
     }
-    let mut add = |form: Vec<u8>| {
+    let mut add_plain = |form: Vec<u8>| {
         if look == Look::WithIndentation && !form.iter().any(|byte| matches!(byte, b' ' | b'\t')) {
             return;
         }
@@ -35,11 +36,26 @@ pub(super) fn of(value: &[u8], look: Look) -> BTreeSet<Vec<u8>> {
             found.insert(inner[..trimmed].to_vec());
         }
         let pieces = flat.len().div_ceil(PIECE_MAX).max(1);
+        // A backslash and a letter are taken for a line break, unless a line was wrapped between them.
+        let kept = flattened_but_escapes(&form, look);
+        if kept.len() > flat.len() && (KNOWN_ALONE_MIN..=PIECE_MAX).contains(&kept.len()) {
+            found.insert(kept);
+        }
         for piece in flat.chunks(flat.len().div_ceil(pieces).max(1)) {
             if piece.len() >= KNOWN_ALONE_MIN {
                 found.insert(piece.to_vec());
             }
         }
+    };
+    let mut add = |form: Vec<u8>| {
+        // Texts are looked at without colours.
+        if colours::next_start(&form).is_some() {
+            let plain = colours::without(&form);
+            if plain.len() < form.len() {
+                add_plain(plain);
+            }
+        }
+        add_plain(form);
     };
     add(value.to_vec());
     for line in value.split(|byte| *byte == b'\n' || *byte == b'\r') {
@@ -51,15 +67,36 @@ pub(super) fn of(value: &[u8], look: Look) -> BTreeSet<Vec<u8>> {
     // A file's last line break is seldom part of what is encoded, and sometimes is.
     let trimmed = value.trim_ascii();
     for value in if trimmed.len() == value.len() { vec![value] } else { vec![value, trimmed] } {
-        for alphabet in [BASE64, BASE64_URL] {
-            (0..3).flat_map(|alignment| base64_inside(value, alignment, alphabet)).for_each(&mut add);
-        }
-        add(hex(value, b"0123456789abcdef"));
-        add(hex(value, b"0123456789ABCDEF"));
-        percent_encoded(value).into_iter().for_each(&mut add);
+        encoded(value).into_iter().for_each(&mut add);
         escaped(value).into_iter().for_each(&mut add);
     }
     found
+}
+
+/// In base64, in hexadecimal digits, and as addresses escape it.
+fn encoded(value: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms = Vec::new();
+    for alphabet in [BASE64, BASE64_URL] {
+        for form in (0..3).flat_map(|alignment| base64_inside(value, alignment, alphabet)) {
+            // In the query of an address.
+            forms.push(replaced(&form, &[(b'+', b"%2B"), (b'/', b"%2F"), (b'=', b"%3D")]));
+            forms.push(replaced(&form, &[(b'+', b"%2b"), (b'/', b"%2f"), (b'=', b"%3d")]));
+            forms.push(form);
+        }
+    }
+    for digits in [b"0123456789abcdef", b"0123456789ABCDEF"] {
+        forms.push(hex(value, digits));
+        let bytes: Vec<Vec<u8>> = value.iter().map(|byte| hex(&[*byte], digits)).collect();
+        forms.push(bytes.join(&b':'));
+        forms.push(bytes.join(&b' '));
+        forms.push(bytes.iter().flat_map(|byte| [br"\x", &byte[..]].concat()).collect());
+    }
+    for form in percent_encoded(value) {
+        // An address in the query of an address.
+        forms.push(replaced(&form, &[(b'%', b"%25")]));
+        forms.push(form);
+    }
+    forms
 }
 
 /// How a text is looked at.
@@ -92,6 +129,12 @@ pub(crate) fn flattened(text: &[u8], look: Look) -> Vec<u8> {
         flat.pop();
     }
     flat
+}
+
+/// The same with escapes of line breaks kept as they are.
+fn flattened_but_escapes(text: &[u8], look: Look) -> Vec<u8> {
+    let parts = text.split(|byte| *byte == b'\\').map(|part| flattened(part, look));
+    parts.collect::<Vec<_>>().join(&b'\\')
 }
 
 /// Where a text stands between lines. The start of a text is like the middle of a line.
@@ -264,10 +307,6 @@ fn escaped(value: &[u8]) -> Vec<Vec<u8>> {
         replaced(value, &[(b'\'', br#"'"'"'"#)]),
         replaced(value, &[(b'\\', br"\\"), (b'"', b"\\\""), (b'$', br"\$"), (b'`', b"\\`")]),
         replaced(value, &[(b'&', b"&amp;"), (b'<', b"&lt;"), (b'>', b"&gt;")]),
-        replaced(
-            value,
-            &[(b'&', b"&amp;"), (b'<', b"&lt;"), (b'>', b"&gt;"), (b'"', b"&quot;"), (b'\'', b"&#39;")],
-        ),
         value.iter().fold(Vec::new(), |mut form, byte| {
             if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"_-./:,+@%".contains(byte) {
                 form.push(b'\\');
@@ -276,6 +315,13 @@ fn escaped(value: &[u8]) -> Vec<Vec<u8>> {
             form
         }),
     ];
+    for double in [&b"&quot;"[..], b"&#34;", b"\""] {
+        for single in [&b"&#39;"[..], b"&#x27;", b"&apos;", b"'"] {
+            let table =
+                [(b'&', &b"&amp;"[..]), (b'<', b"&lt;"), (b'>', b"&gt;"), (b'"', double), (b'\'', single)];
+            forms.push(replaced(value, &table));
+        }
+    }
     let Ok(text) = std::str::from_utf8(value) else { return forms };
     for style in JsonStyle::ALL {
         let once = json_escaped(text, style);
@@ -302,7 +348,8 @@ fn replaced(value: &[u8], table: &[(u8, &[u8])]) -> Vec<u8> {
 #[derive(Clone, Copy)]
 struct JsonStyle {
     slash: bool,
-    html: bool,
+    /// Written as `\uXXXX` although they need not be.
+    wary: &'static str,
     ascii: bool,
     upper: bool,
     /// Everything as `\uXXXX`.
@@ -310,13 +357,22 @@ struct JsonStyle {
 }
 
 impl JsonStyle {
-    const PLAIN: JsonStyle = JsonStyle { slash: false, html: false, ascii: false, upper: false, all: false };
-    const ALL: [JsonStyle; 10] = [
+    const PLAIN: JsonStyle = JsonStyle { slash: false, wary: "", ascii: false, upper: false, all: false };
+    const GO: JsonStyle = JsonStyle { wary: "<>&\u{2028}\u{2029}", ..JsonStyle::PLAIN };
+    const HTML: JsonStyle = JsonStyle { wary: "<>&'\u{2028}\u{2029}", ..JsonStyle::PLAIN };
+    const PHP: JsonStyle = JsonStyle { wary: "<>&'\"", ascii: true, upper: true, ..JsonStyle::PLAIN };
+    const NET: JsonStyle = JsonStyle { wary: "<>&'\"+`", ascii: true, upper: true, ..JsonStyle::PLAIN };
+    const ALL: [JsonStyle; 15] = [
         JsonStyle::PLAIN,
         JsonStyle { upper: true, ..JsonStyle::PLAIN },
         JsonStyle { slash: true, ..JsonStyle::PLAIN },
-        JsonStyle { html: true, ..JsonStyle::PLAIN },
-        JsonStyle { html: true, upper: true, ..JsonStyle::PLAIN },
+        JsonStyle::GO,
+        JsonStyle { ascii: true, ..JsonStyle::GO },
+        JsonStyle::HTML,
+        JsonStyle { upper: true, ..JsonStyle::HTML },
+        JsonStyle::PHP,
+        JsonStyle::NET,
+        JsonStyle { upper: false, ..JsonStyle::NET },
         JsonStyle { ascii: true, ..JsonStyle::PLAIN },
         JsonStyle { ascii: true, upper: true, ..JsonStyle::PLAIN },
         JsonStyle { ascii: true, slash: true, ..JsonStyle::PLAIN },
@@ -329,7 +385,7 @@ fn json_escaped(text: &str, style: JsonStyle) -> Vec<u8> {
     let mut form = Vec::with_capacity(text.len());
     for character in text.chars() {
         let short = match character {
-            '"' => Some(b'"'),
+            '"' if !style.wary.contains('"') => Some(b'"'),
             '\\' => Some(b'\\'),
             '\n' => Some(b'n'),
             '\r' => Some(b'r'),
@@ -341,7 +397,7 @@ fn json_escaped(text: &str, style: JsonStyle) -> Vec<u8> {
         };
         let escapes = style.all
             || character < ' '
-            || (style.html && matches!(character, '<' | '>' | '&' | '\'' | '\u{2028}' | '\u{2029}'))
+            || style.wary.contains(character)
             || (style.ascii && character > '~');
         match short {
             Some(short) if !style.all => form.extend_from_slice(&[b'\\', short]),
@@ -384,6 +440,17 @@ mod tests {
         check("söcret/x", r"s\u00f6cret\/x");
         check("söcret/x", r"s\u00F6cret/x");
         check("it's a secret", r"it'\''s a secret");
+        check("it's <a> & \"b\"+", r#"it's \u003ca\u003e \u0026 \"b\"+"#);
+        check("it's <a> & \"b\"+", r"it\u0027s \u003Ca\u003E \u0026 \u0022b\u0022\u002B");
+        check("it's <a> & \"b\"+", r"it\u0027s \u003ca\u003e \u0026 \u0022b\u0022\u002b");
+        check("it's \"a\" & b", "it&#x27;s &quot;a&quot; &amp; b");
+        check("it's \"a\" & b", "it&#39;s &#34;a&#34; &amp; b");
+        check("~~~???>>>", "fn5%2BPz8%2FPj4%2B");
+        check("pass word/1+?", "cGFzcyB3b3JkLzErPw%3D%3D");
+        check("a#b/c-long", "a%2523b%252Fc-long");
+        check("a#b/c-long", "61:23:62:2f:63:2d:6c:6f:6e:67");
+        check("a#b/c-long", "61 23 62 2F 63 2D 6C 6F 6E 67");
+        check("a#b/c-long", r"\x61\x23\x62\x2f\x63\x2d\x6c\x6f\x6e\x67");
     }
 
     #[test]
@@ -399,6 +466,7 @@ mod tests {
         assert_eq!(flattened(b"ab\r\n  cd e\n\n\tf\n", Look::WithoutIndentation), b"abcd ef");
         assert_eq!(flattened(b"ab\r\n  cd e\n\n\tf\n", Look::WithIndentation), b"ab  cd e\tf");
         assert_eq!(flattened(b"  ab", Look::WithoutIndentation), b"ab");
+        assert!(of(br"abcdefgh:\n xyz", Look::WithoutIndentation).contains(&br"abcdefgh:\n xyz"[..]));
         check("-----BEGIN X-----\n0123456789abcdef\nfedcba9876543210\n-----END X-----", "fedcba9876543210");
     }
 }
