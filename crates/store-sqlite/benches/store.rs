@@ -1,8 +1,9 @@
 //! What the store costs, against the disk that it writes to: every ratio is taken within one run, in turns.
 //!
-//! A batch is what one `fdatasync` makes durable: the raw loop appends so many events and syncs; the store may commit at most
-//! so many together, while 64 runs each have one append under way (of one event; of four for 256). An event is about 1 kB;
-//! hash chain, projection and append id are on.
+//! A batch is what one `fdatasync` of the raw loop makes durable. On the store's side it is what one commit holds at most
+//! ("per commit": 64 runs each have one append of one event under way, of four for 256; commits are not always full), or
+//! what one append holds ("per append": the writer commits what is waiting, up to 256 events). An event is about 1 kB; hash
+//! chain, projection and append id are on.
 //!
 //! `RUNYARD_BENCH_DIR` says on which disk; in memory (`/dev/shm`) it shows what the processor alone costs.
 //!
@@ -25,7 +26,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 const RUNS: usize = 64;
-const ROUNDS: usize = 21;
+const ROUNDS: usize = 15;
 const ROUND: Duration = Duration::from_millis(150);
 
 fn main() {
@@ -144,30 +145,54 @@ async fn store_round(store: &Arc<SqliteStore>, runs: &mut Vec<(RunId, u64)>, eve
     written as f64 / begun.elapsed().as_secs_f64()
 }
 
+/// How a batch of the store comes about.
+#[derive(Clone, Copy)]
+enum Batch {
+    /// The writer commits at most so many events together.
+    Group(usize),
+    /// Each append has so many events, and the writer commits what is waiting.
+    Append(usize),
+}
+
 fn batches(runtime: &Runtime) {
     let body = stored_event(runtime);
     println!("(a) durable events/s, {RUNS} runs, {} B each; medians of {ROUNDS} rounds in turns", body.len());
-    println!("    batch        raw      store   ratio   events/commit");
-    for batch in batch_sizes() {
+    println!("    batch                 raw      store   ratio   events/commit   writer's CPU us/event");
+    let groups = batch_sizes().into_iter().map(Batch::Group);
+    for batch in groups.chain(batch_sizes().into_iter().map(Batch::Append)) {
+        let (name, size, group_max, per_append) = match batch {
+            Batch::Group(size) => ("per commit", size, size, size.div_ceil(RUNS)),
+            Batch::Append(size) => ("per append", size, 256, size),
+        };
         let folder = folder();
         let mut file = File::create(folder.path().join("raw")).unwrap();
-        let bytes = body.repeat(batch);
-        let store = open(folder.path(), batch);
+        let bytes = body.repeat(size);
+        let store = open(folder.path(), group_max);
         let mut runs: Vec<(RunId, u64)> = (0..RUNS).map(|_| (new_run(), 0)).collect();
         let (mut raw, mut stored) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            raw.push(raw_round(&mut file, &bytes, batch));
-            stored.push(runtime.block_on(store_round(&store, &mut runs, batch.div_ceil(RUNS))));
+            raw.push(raw_round(&mut file, &bytes, size));
+            stored.push(runtime.block_on(store_round(&store, &mut runs, per_append)));
         }
-        let ratio = median(raw.iter().zip(&stored).map(|(raw, stored)| stored / raw).collect());
+        let ratio = median(raw.iter().zip(&stored).map(|(raw, stored)| stored / raw).collect()) * 100.0;
         let (raw, stored) = (median(raw), median(stored));
-        let group = runs.iter().map(|(_, after)| after).sum::<u64>() as f64 / store.commits() as f64;
-        println!("    {batch:5} {raw:10.0} {stored:10.0}   {:4.0} %   {group:.1}", ratio * 100.0);
-        for (run, after) in runs.iter().take(1) {
-            let verified = runtime.block_on(verify(&*store, *run)).unwrap().unwrap();
-            assert_eq!(verified.events, *after);
-        }
+        let events = runs.iter().map(|(_, after)| after).sum::<u64>() as f64;
+        let (group, cpu) = (events / store.commits() as f64, writer_cpu_seconds() * 1e6 / events);
+        println!("    {size:3} {name} {raw:10.0} {stored:10.0} {ratio:5.0} % {group:15.1} {cpu:15.1}");
+        let (run, after) = runs[0];
+        assert_eq!(runtime.block_on(verify(&*store, run)).unwrap().unwrap().events, after);
     }
+}
+
+/// What the writer's thread has used of a processor. It shows the store's own cost whatever the disk does.
+fn writer_cpu_seconds() -> f64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    let stats = tasks.map(|task| std::fs::read_to_string(task.join("stat")).unwrap_or_default());
+    let ticks = stats.filter(|stat| stat.contains("(sqlite-writer)")).map(|stat| {
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()
+    });
+    ticks.sum::<f64>() / 100.0
 }
 
 fn percentile(times: &mut [Duration], part: f64) -> f64 {

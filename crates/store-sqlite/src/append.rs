@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use runyard_domain::{AppendId, ApprovalId, BlobId, Code, RunId, Timestamp};
 use runyard_redact::Safe;
 use runyard_store::plan::{Earlier, LookFor, Outcome, Planned, PlannedEvent, Prepared};
-use runyard_store::{Appended, ApprovalWrite, KeyedResult, LoggedEvent, RunRow, StorageError, TimerWrite};
+use runyard_store::{Appended, ApprovalWrite, KeyedResult, RunRow, StorageError, TimerWrite};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
@@ -21,14 +21,6 @@ pub(crate) struct Written {
     pub(crate) appended: Appended,
     /// Its events, if anybody is to be told of them.
     pub(crate) events: Vec<PlannedEvent>,
-}
-
-impl Written {
-    /// Its events, as those who follow the run are given them.
-    pub(crate) fn logged(self) -> Vec<LoggedEvent> {
-        let logged = |event: PlannedEvent| LoggedEvent { sequence: event.sequence, body: event.body.into() };
-        self.events.into_iter().map(logged).collect()
-    }
 }
 
 impl Ledger {

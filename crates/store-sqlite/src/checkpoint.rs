@@ -21,7 +21,7 @@ use crate::poison::Poison;
 /// So much new in the log is worth a checkpoint beside the writer.
 const STEP_BYTES: u64 = 4 * 1024 * 1024;
 /// From this size on, the log is to start anew as soon as little is left to do for it.
-const TURN_BYTES: u64 = 16 * 1024 * 1024;
+const TURN_BYTES: u64 = 40 * 1024 * 1024;
 /// So much may be left then.
 const LEFT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// At this size the writer does whatever is left.

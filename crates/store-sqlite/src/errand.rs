@@ -1,8 +1,8 @@
 //! What the writer is asked to do: a change of a run, or an errand beside the runs' logs.
 
 use runyard_domain::{AppendId, RunId};
-use runyard_store::plan::Prepared;
-use runyard_store::{Appended, Live, StorageError};
+use runyard_store::plan::{PlannedEvent, Prepared};
+use runyard_store::{Appended, Live, LoggedEvent, StorageError};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::append::Written;
@@ -41,14 +41,21 @@ pub(crate) struct AppendJob {
     /// Its share of the memory that waiting changes may take.
     _room: OwnedSemaphorePermit,
     outcome: Option<Result<Written, StorageError>>,
-    answer: oneshot::Sender<Result<Appended, StorageError>>,
+    answer: oneshot::Sender<AppendAnswer>,
+}
+
+/// The answer to a change. With it comes back what the change was made of, so that its memory is freed by whoever asked and
+/// not by the writer.
+pub(crate) struct AppendAnswer {
+    pub(crate) appended: Result<Appended, StorageError>,
+    _spent: (Prepared, Vec<PlannedEvent>),
 }
 
 impl AppendJob {
     pub(crate) fn answered(
         prepared: Prepared,
         room: OwnedSemaphorePermit,
-    ) -> (Box<dyn Job>, oneshot::Receiver<Result<Appended, StorageError>>) {
+    ) -> (Box<dyn Job>, oneshot::Receiver<AppendAnswer>) {
         let (answer, answered) = oneshot::channel();
         (Box::new(AppendJob { prepared, _room: room, outcome: None, answer }), answered)
     }
@@ -67,8 +74,13 @@ impl Job for AppendJob {
 
     fn settle(self: Box<Self>, ending: &Ending<'_>) {
         let append = self.prepared.append;
-        let answer = match (ending, self.outcome) {
-            (Ending::Durable(live), Some(Ok(written))) => Ok(published(live, self.prepared.run, written)),
+        let mut events = Vec::new();
+        let appended = match (ending, self.outcome) {
+            (Ending::Durable(live), Some(Ok(written))) => {
+                publish(live, self.prepared.run, &written.events);
+                events = written.events;
+                Ok(written.appended)
+            }
             (Ending::Durable(_), Some(Err(error))) => Err(error),
             (Ending::Failed(error), _) => Err(error()),
             // What was refused was not written, whatever became of the rest.
@@ -76,21 +88,21 @@ impl Job for AppendJob {
             (Ending::Unknown(_) | Ending::Durable(_), _) => Err(unknown(append)),
         };
         // Whoever went away does not undo the change.
-        let _ = self.answer.send(answer);
+        let _ = self.answer.send(AppendAnswer { appended, _spent: (self.prepared, events) });
     }
 }
 
-fn published(live: &Live, run: RunId, written: Written) -> Appended {
-    let appended = written.appended;
-    if written.events.is_empty() {
-        return appended;
+fn publish(live: &Live, run: RunId, events: &[PlannedEvent]) {
+    if events.is_empty() {
+        return;
     }
     if live.is_followed(run) {
-        live.publish(run, &written.logged());
+        let logged =
+            |event: &PlannedEvent| LoggedEvent { sequence: event.sequence, body: event.body[..].into() };
+        live.publish(run, &events.iter().map(logged).collect::<Vec<_>>());
     } else {
         live.wake_feed();
     }
-    appended
 }
 
 pub(crate) fn unknown(append: AppendId) -> StorageError {

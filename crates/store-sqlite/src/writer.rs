@@ -64,7 +64,10 @@ impl Writer {
         let room = Arc::clone(&self.room).acquire_many_owned(kib).await.map_err(|_| closed())?;
         let (job, answered) = AppendJob::answered(prepared, room);
         self.send(job).await?;
-        answered.await.unwrap_or_else(|_| Err(unknown(append)))
+        match answered.await {
+            Ok(answer) => answer.appended,
+            Err(_) => Err(unknown(append)),
+        }
     }
 
     /// Does something in the writer's transaction, and returns when it is durable.
