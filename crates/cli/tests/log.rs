@@ -4,12 +4,14 @@
 
 mod support;
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
 use runyard::RunId;
+use runyard_redact::process::RedactedWriter;
 use runyard_store::Store;
-use runyard_store::conformance::{append, plant_secrets, start};
+use runyard_store::conformance::{append, plant_secrets, redactor_of_secrets, start, texts_with_secrets};
 use runyard_store_postgres::PostgresStore;
 use runyard_store_sqlite::{OpenOptions, SqliteStore};
 use runyard_testkit_postgres::Postgres;
@@ -182,6 +184,12 @@ fn b11_no_planted_secret_is_in_any_file_of_the_home() {
         let needles = plant_secrets(store.clone()).await;
         (store, needles)
     });
+    // Whatever the process logs goes the way of its log lines.
+    runyard_redact::process::set(redactor_of_secrets());
+    let mut log = RedactedWriter(std::fs::File::create(home.path("process.log")).unwrap());
+    for text in texts_with_secrets() {
+        log.write_all(format!("WARN the agent said: {text}\n").as_bytes()).unwrap();
+    }
     // While it is open, with its write-ahead log, and once it is closed.
     let files = search(&home.path(""), &needles);
     assert!(files.iter().any(|file| file.ends_with("-wal")) && files.len() > 4, "{files:?}");

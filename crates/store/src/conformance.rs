@@ -14,7 +14,7 @@ mod tails;
 
 pub use concurrency::*;
 pub use fixtures::{ManyRuns, append, at, event, fresh_append, fresh_approval, fresh_run, one, safe, start};
-pub use leaks::{assert_holds_none, plant_secrets};
+pub use leaks::{assert_holds_none, plant_secrets, redactor_of_secrets, texts_with_secrets};
 pub use log::*;
 pub use rows::*;
 pub use tails::*;

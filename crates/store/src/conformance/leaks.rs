@@ -42,9 +42,7 @@ const FORMS: [&str; 14] = [
 
 /// Plants secrets in every kind of payload, checks what a tail and the feed deliver, and gives what must be found nowhere.
 pub async fn plant_secrets(store: Arc<dyn Store>) -> Vec<Vec<u8>> {
-    let redactor =
-        Redactor::builder(TagKey::from_bytes([3; 32])).known(KNOWN.map(Known::value)).build().unwrap();
-    let texts = texts();
+    let (redactor, texts) = (redactor_of_secrets(), texts_with_secrets());
     let needles = needles();
     let run = fresh_run();
     let mut after = 0;
@@ -83,8 +81,13 @@ pub fn assert_holds_none(place: &str, haystack: &[u8], needles: &[Vec<u8>]) {
     }
 }
 
+/// A redactor that knows the values to plant.
+pub fn redactor_of_secrets() -> Redactor {
+    Redactor::builder(TagKey::from_bytes([3; 32])).known(KNOWN.map(Known::value)).build().unwrap()
+}
+
 /// The texts to plant: each form, each known value, and each known value in each of its encodings.
-fn texts() -> Vec<String> {
+pub fn texts_with_secrets() -> Vec<String> {
     let forms = FORMS.map(|form| form.replace(['«', '»'], ""));
     let known = KNOWN
         .iter()
