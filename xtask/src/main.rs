@@ -1,4 +1,5 @@
-//! Development commands: `tidy` checks what the compiler cannot, `errors` writes the generated error table.
+//! Development commands: `tidy` checks what the compiler cannot, `errors` and `vocabulary` write the generated documents, and
+//! `mutants` judges what cargo-mutants found.
 //!
 //! It parses, runs one command and sets the exit code. It builds and tests nothing: that is `./test`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
@@ -8,26 +9,37 @@ mod clauses;
 mod conformance;
 mod documents;
 mod evidence;
+mod failpoints;
 mod finding;
+mod literals;
 mod marks;
 mod module_docs;
+mod mutants;
 mod names;
 mod sizes;
+mod spelling;
 mod tidy;
 mod tree;
+mod vocabulary;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 
+use crate::documents::Generated;
+use crate::tree::Tree;
+use crate::vocabulary::Vocabulary;
+
 const USAGE: &str = "\
 Usage: cargo xtask <command>
 
 Commands:
-  tidy    check sizes, names, module docs, arrows between crates, and the documents
-  errors  write docs/errors.md from the error table
-  help    show this text
+  tidy            check sizes, names, module docs, arrows between crates, failpoints, words, and the documents
+  errors          write docs/errors.md from the error table
+  vocabulary      write docs/vocabulary.md from the types and the list of words
+  mutants FOLDER  compare what cargo-mutants found (its mutants.out) with the accepted survivors
+  help            show this text
 ";
 
 const FAILED: u8 = 1;
@@ -37,6 +49,8 @@ const MISUSED: u8 = 2;
 enum Command {
     Tidy,
     Errors,
+    Vocabulary,
+    Mutants(PathBuf),
     Help,
 }
 
@@ -45,8 +59,13 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
         [] => Err("a command is missing".to_owned()),
         ["tidy"] => Ok(Command::Tidy),
         ["errors"] => Ok(Command::Errors),
+        ["vocabulary"] => Ok(Command::Vocabulary),
+        ["mutants", folder] => Ok(Command::Mutants(folder.into())),
+        ["mutants"] => Err("the folder of cargo-mutants is missing".to_owned()),
         ["help" | "--help" | "-h"] => Ok(Command::Help),
-        ["tidy" | "errors" | "help", extra, ..] => Err(format!("unexpected argument `{extra}`")),
+        ["tidy" | "errors" | "vocabulary" | "help", extra, ..] | ["mutants", _, extra, ..] => {
+            Err(format!("unexpected argument `{extra}`"))
+        }
         [unknown, ..] => Err(format!("unknown command `{unknown}`")),
     }
 }
@@ -56,7 +75,9 @@ fn main() -> ExitCode {
         std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     let outcome = match parse(&arguments) {
         Ok(Command::Tidy) => tidy(),
-        Ok(Command::Errors) => write_errors(),
+        Ok(Command::Errors) => write(&Generated::errors(runyard_domain::errors_markdown())),
+        Ok(Command::Vocabulary) => write_vocabulary(),
+        Ok(Command::Mutants(folder)) => judge_mutants(&folder),
         Ok(Command::Help) => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -73,27 +94,46 @@ fn main() -> ExitCode {
 }
 
 fn tidy() -> anyhow::Result<ExitCode> {
-    let tree = tree::Tree::read(&root())?;
-    let report = tidy::check(&tree, &runyard_domain::errors_markdown());
-    for finding in &report.findings {
-        println!("{finding}");
-    }
-    if report.findings.is_empty() {
-        println!("{report}");
-        return Ok(ExitCode::SUCCESS);
-    }
-    eprintln!("{report}");
-    Ok(ExitCode::from(FAILED))
+    let tree = Tree::read(&root())?;
+    let vocabulary = Vocabulary::read(&tree);
+    let generated =
+        [Generated::errors(runyard_domain::errors_markdown()), Generated::vocabulary(vocabulary.markdown())];
+    let report = tidy::check(&tree, &vocabulary, &generated);
+    Ok(finish(&report.findings, &report))
 }
 
-fn write_errors() -> anyhow::Result<ExitCode> {
-    let path = root().join(documents::ERRORS);
+fn judge_mutants(folder: &Path) -> anyhow::Result<ExitCode> {
+    let tree = Tree::read(&root())?;
+    let outcome = mutants::Outcome::read(folder)?;
+    let findings = outcome.compare(tree.find(mutants::ACCEPTED));
+    Ok(finish(&findings, &format!("mutants: {} tried, {} findings", outcome.tried(), findings.len())))
+}
+
+/// Says what was found, and whether that is a failure.
+fn finish(findings: &[finding::Finding], summary: &dyn std::fmt::Display) -> ExitCode {
+    for finding in findings {
+        println!("{finding}");
+    }
+    if findings.is_empty() {
+        println!("{summary}");
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("{summary}");
+    ExitCode::from(FAILED)
+}
+
+fn write_vocabulary() -> anyhow::Result<ExitCode> {
+    let tree = Tree::read(&root())?;
+    write(&Generated::vocabulary(Vocabulary::read(&tree).markdown()))
+}
+
+fn write(document: &Generated) -> anyhow::Result<ExitCode> {
+    let path = root().join(document.path);
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    std::fs::write(&path, runyard_domain::errors_markdown())
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    println!("wrote {}", documents::ERRORS);
+    std::fs::write(&path, &document.text).with_context(|| format!("cannot write {}", path.display()))?;
+    println!("wrote {}", document.path);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -115,10 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn a_command_line_is_one_known_word() {
+    fn a_command_line_is_a_known_word_and_what_it_needs() {
         check(&["tidy"], Ok(Command::Tidy));
         check(&["errors"], Ok(Command::Errors));
+        check(&["vocabulary"], Ok(Command::Vocabulary));
         check(&["--help"], Ok(Command::Help));
+        check(&["mutants", "target/mutants.out"], Ok(Command::Mutants("target/mutants.out".into())));
     }
 
     #[test]
@@ -126,5 +168,7 @@ mod tests {
         check(&[], Err("a command is missing"));
         check(&["tidyy"], Err("unknown command `tidyy`"));
         check(&["tidy", "--fix"], Err("unexpected argument `--fix`"));
+        check(&["mutants"], Err("the folder of cargo-mutants is missing"));
+        check(&["mutants", "a", "b"], Err("unexpected argument `b`"));
     }
 }

@@ -2,9 +2,13 @@
 
 use std::fmt;
 
+use crate::documents::Generated;
 use crate::finding::Finding;
 use crate::tree::Tree;
-use crate::{arrows, conformance, documents, evidence, marks, module_docs, names, sizes};
+use crate::vocabulary::Vocabulary;
+use crate::{
+    arrows, conformance, documents, evidence, failpoints, marks, module_docs, mutants, names, sizes, spelling,
+};
 
 /// What tidy found, in order, and how much it looked at.
 #[derive(Debug)]
@@ -27,7 +31,7 @@ impl fmt::Display for Report {
     }
 }
 
-pub(crate) fn check(tree: &Tree, errors_markdown: &str) -> Report {
+pub(crate) fn check(tree: &Tree, vocabulary: &Vocabulary, generated: &[Generated]) -> Report {
     let mut findings = Vec::new();
     for file in tree.rust() {
         findings.extend(sizes::check(file));
@@ -35,7 +39,10 @@ pub(crate) fn check(tree: &Tree, errors_markdown: &str) -> Report {
         findings.extend(marks::check(file));
     }
     findings.extend(names::check(&tree.files));
-    findings.extend(documents::check(tree, errors_markdown));
+    findings.extend(documents::check(tree, generated));
+    findings.extend(failpoints::check(tree));
+    findings.extend(mutants::check(tree));
+    findings.extend(spelling::check(tree, vocabulary));
     let (arrow_findings, crates) = arrows::check(&tree.files);
     findings.extend(arrow_findings);
     let (evidence, comment_findings) = evidence::gather(&tree.files);
@@ -60,6 +67,10 @@ mod tests {
     use super::*;
     use crate::clauses;
 
+    fn report(tree: &Tree) -> Report {
+        check(tree, &Vocabulary::read(tree), &[Generated::errors("table".to_owned())])
+    }
+
     fn rows() -> String {
         clauses::all().map(|id| format!("| {id} | open | |\n")).collect()
     }
@@ -74,7 +85,7 @@ mod tests {
             ("docs/conformance.md", &rows),
             ("docs/errors.md", "table"),
         ]);
-        let report = check(&tree, "table");
+        let report = report(&tree);
         assert_eq!(report.findings, []);
         assert_eq!(report.to_string(), "tidy: 5 files, 1 crates, 1 clauses proven: clean");
     }
@@ -89,12 +100,16 @@ mod tests {
             ("crates/shelf/src/lib.rs", &long),
             ("crates/shelf/src/types.rs", concat!("//! A.\n// TO", "DO\n")),
             ("crates/shelf/tests/a.rs", clause),
+            ("crates/engine/src/lib.rs", "//! A.\nfn f() { failpoint::reach(\"a\") }\n"),
             ("docs/errors.md", "stale"),
+            ("docs/notes.md", "A job.\n"),
+            ("xtask/mutants-accepted.txt", "crates/domain/src/a.rs: replace a with b\n"),
         ]);
-        let report = check(&tree, "table");
-        let places: Vec<String> =
+        let report = report(&tree);
+        let mut places: Vec<String> =
             report.findings.iter().map(|found| format!("{}:{}", found.path, found.line)).collect();
         let expected = [
+            "crates/engine/src/lib.rs:2",
             "crates/shelf/Cargo.toml:1",
             "crates/shelf/src/lib.rs:1",
             "crates/shelf/src/lib.rs:601",
@@ -103,14 +118,17 @@ mod tests {
             "crates/shelf/tests/a.rs:2",
             "docs/conformance.md:1",
             "docs/errors.md:1",
+            "docs/notes.md:1",
+            "xtask/mutants-accepted.txt:1",
         ];
+        places.dedup();
         assert_eq!(places, expected);
-        assert_eq!(report.to_string(), "tidy: 6 files, 1 crates, 0 clauses proven: 8 findings");
+        assert_eq!(report.to_string(), "tidy: 9 files, 1 crates, 0 clauses proven: 12 findings");
     }
 
     #[test]
     fn a_missing_conformance_document_is_found() {
-        let findings = check(&Tree::default(), "").findings;
+        let findings = report(&Tree::default()).findings;
         assert!(findings.contains(&Finding::new("docs/conformance.md", 1, "is missing")), "{findings:?}");
     }
 }

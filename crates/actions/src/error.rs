@@ -197,6 +197,14 @@ impl ActionError {
     }
 }
 
+/// What another process answered, as this one's failure.
+impl From<Failure> for ActionError {
+    fn from(failure: Failure) -> Self {
+        let error = Self::with_code(failure.code, failure.message).with_issues(failure.issues);
+        if failure.retryable { error.retryable() } else { error }
+    }
+}
+
 impl From<ActionError> for Failure {
     fn from(error: ActionError) -> Self {
         let inner = *error.0;

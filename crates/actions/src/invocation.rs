@@ -142,6 +142,8 @@ pub struct Invocation {
     pub cancel: Option<CancellationToken>,
     /// How long the entry point lets it take at most, whatever the caller and the action say.
     pub within_ms: Option<u64>,
+    /// Whether the gate approved exactly this call, which is its confirmation. The entry point says so, never the caller.
+    pub approved: bool,
 }
 
 impl Invocation {
@@ -155,6 +157,7 @@ impl Invocation {
             options: InvocationOptions::default(),
             cancel: None,
             within_ms: None,
+            approved: false,
         }
     }
 
@@ -169,6 +172,13 @@ impl Invocation {
     #[must_use]
     pub fn within_ms(mut self, within_ms: u64) -> Self {
         self.within_ms = Some(within_ms);
+        self
+    }
+
+    /// Confirmed by the gate: inside a run its answer counts, whoever calls.
+    #[must_use]
+    pub fn approved(mut self) -> Self {
+        self.approved = true;
         self
     }
 

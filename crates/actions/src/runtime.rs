@@ -153,12 +153,12 @@ impl Runtime {
             Box::pin(tell_started(&self.0.hooks, context)).await;
         }
         check_surface(action, invocation.surface)?;
-        let Invocation { input, options, cancel, within_ms, .. } = invocation;
+        let Invocation { input, options, cancel, within_ms, approved, .. } = invocation;
         let prepared = validate(action, input, options)?;
 
         let deadlines = [options.deadline_ms.filter(|ms| *ms > 0), action.spec().deadline_ms, *within_ms];
         let deadline_ms = deadlines.into_iter().flatten().min();
-        let stage = Stage { action, input, options, context, started };
+        let stage = Stage { action, input, options, context, started, approved: *approved };
         if cancel.is_none() && deadline_ms.is_none() {
             return self.guarded_steps(stage, prepared).await;
         }
@@ -190,13 +190,15 @@ impl Runtime {
 
     /// Steps 4 to 9.
     async fn guarded_steps(&self, stage: Stage<'_>, prepared: Prepared) -> Result<Outcome, ActionError> {
-        let Stage { action, input, options, context, started } = stage;
+        let Stage { action, input, options, context, started, approved } = stage;
         let spec = action.spec();
         if spec.people_only && context.actor().is_agent() {
             let message = "Action is for people only; an agent may not call it.";
             return Err(ActionError::new(Code::AuthorizationError, message));
         }
-        confirm(action, options, context)?;
+        if !approved {
+            confirm(action, options, context)?;
+        }
         if self.0.checker.is_some() || !spec.permissions.is_empty() {
             let request = PermissionRequest { action, input, context };
             Box::pin(authorise(self.0.checker.as_deref(), request)).await?;
@@ -251,6 +253,7 @@ struct Stage<'a> {
     options: &'a InvocationOptions,
     context: &'a Context,
     started: Instant,
+    approved: bool,
 }
 
 fn new_id() -> InvocationId {

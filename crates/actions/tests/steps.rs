@@ -308,6 +308,13 @@ async fn a04_an_agent_cannot_confirm_for_itself() {
     app.call("wipe", json!({})).await.expect_error("CONFIRMATION_REQUIRED");
 }
 
+#[tokio::test]
+async fn j01_the_gates_approval_is_an_agents_confirmation() {
+    let app = TestApp::new(Runtime::builder().action(wipe().handler(echo))).by(agent());
+    let approved = app.invocation("wipe", json!({})).approved();
+    assert!(app.runtime().invoke(approved).await.is_ok());
+}
+
 // clause: A02
 #[tokio::test]
 async fn what_is_for_people_only_refuses_an_agent_and_is_not_listed_for_it() {

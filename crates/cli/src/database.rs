@@ -3,15 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use runyard::{ActionError, Code};
+use runyard::ActionError;
 use runyard_store::{StorageError, Store};
 use runyard_store_postgres::PostgresStore;
 use runyard_store_sqlite::{OpenOptions, SqliteStore};
 
+use crate::configuration::Configuration;
 use crate::home::Home;
-
-/// Says that the database is PostgreSQL, and where.
-const URL_VARIABLE: &str = "RUNYARD_DATABASE_URL";
 
 /// Where everything is recorded.
 pub(crate) enum Database {
@@ -27,21 +25,11 @@ pub(crate) enum Opened {
 }
 
 impl Database {
-    /// What `RUNYARD_DATABASE_URL` says; else the file in the home.
-    pub(crate) fn of(home: &Home) -> Result<Self, ActionError> {
-        match std::env::var(URL_VARIABLE) {
-            Ok(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-                Ok(Database::Postgres(url))
-            }
-            Ok(url) if url.is_empty() => Ok(Database::Sqlite(home.database())),
-            Err(std::env::VarError::NotPresent) => Ok(Database::Sqlite(home.database())),
-            // What it says is not repeated: it may hold a password.
-            _ => Err(ActionError::new(
-                Code::StorageValidation,
-                format!(
-                    "{URL_VARIABLE} must begin with postgres:// or postgresql://; without it SQLite is used."
-                ),
-            )),
+    /// The one that the configuration names; else the file in the home.
+    pub(crate) fn of(home: &Home, configuration: &Configuration) -> Self {
+        match &configuration.hub().database_url {
+            Some(url) => Database::Postgres(url.clone()),
+            None => Database::Sqlite(home.database()),
         }
     }
 

@@ -54,6 +54,11 @@ impl Home {
         self.0.join("runyard.db")
     }
 
+    /// What the edge in the hub's own process keeps.
+    pub(crate) fn edge(&self) -> PathBuf {
+        self.0.join("edge")
+    }
+
     /// The example's tasks.
     pub(crate) fn tasks(&self) -> PathBuf {
         self.0.join("tasks.json")

@@ -10,6 +10,7 @@ use runyard_store::{Break, RunsQuery, StorageError, Verified, verify};
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun, show_data};
 use serde_json::json;
 
+use crate::configuration::Configuration;
 use crate::database::{Database, Opened, refused};
 use crate::home::Home;
 
@@ -41,7 +42,7 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
         .subcommands([verify, backup]);
     let run = move |matches: ArgMatches| {
         Box::pin(async move {
-            let database = Database::of(&home)?;
+            let database = Database::of(&home, &Configuration::of_data(&home)?);
             let data = match matches.subcommand() {
                 Some(("verify", asked)) => match asked.get_one::<String>("run") {
                     Some(run) => verify_one(&database, run).await?,

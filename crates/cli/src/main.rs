@@ -1,19 +1,33 @@
 //! The `runyard` binary: parses, wires and runs.
 
+mod approvals;
 mod builtin;
+mod config_show;
+mod configuration;
 mod database;
+mod doctor;
+mod elsewhere;
 mod home;
+mod hub;
+mod hub_client;
+mod hub_file;
+mod hub_here;
 mod installation;
 mod kept_results;
 mod log;
+mod nouns;
 mod redact;
+mod run;
+mod trust;
 mod up;
+mod views;
 mod wiring;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use runyard::{ActionError, Code, Runtime};
+use configuration::Configuration;
 use runyard_surfaces::cli::{ActionCommands, Cli, block_on, local_actor, show_failure};
 
 /// Calls are made of many small allocations; this allocator halves what they cost.
@@ -22,8 +36,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let serves = arguments.first().is_some_and(|command| command == "up");
-    runyard::start_logging(if serves { "info" } else { "warn" });
+    // The supervisor of a run's process: nothing else of this program is needed for it.
+    if arguments.first().is_some_and(|command| command == runyard_edge::custody::COMMAND) {
+        return ExitCode::from(runyard_edge::custody::supervise(arguments.into_iter().skip(1)));
+    }
+    let arguments = nouns::rewritten(arguments);
+    let is = |word: &str| arguments.first().is_some_and(|command| command == word);
+    runyard::start_logging(if is("up") { "info" } else { "warn" });
+    // Whatever may have to be a hub works on all cores.
+    let serves = is("up") || is("run");
     let exit = run(arguments.clone(), serves).unwrap_or_else(|error| {
         let error = ActionError::new(Code::ValidationError, format!("Cannot start: {error:#}."));
         show_failure(&arguments, error)
@@ -32,26 +53,54 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Vec<OsString>, serves: bool) -> anyhow::Result<u8> {
-    let wired = home::Home::find().and_then(|home| Ok((wiring::runtime(&home)?, home)));
+    let wired = home::Home::find().and_then(|home| {
+        let configuration = Configuration::of_data(&home).map_err(|problems| anyhow::anyhow!("{problems}"))?;
+        Ok((wiring::command_runtime(&home, &configuration)?, home))
+    });
     let (runtime, home) = match wired {
         // Whoever asks for help because the configuration is broken gets it all the same.
-        Err(_) if asks_for_help(&arguments) => (Runtime::builder().build()?, home::Home::unknown()),
+        Err(_) if asks_for_help(&arguments) => {
+            (Runtime::builder().build()?, home::Home::find().unwrap_or_else(|_| home::Home::unknown()))
+        }
         wired => wired?,
     };
+    let mut extra = vec![
+        up::command(home.clone()),
+        run::command(home.clone()),
+        approvals::command(home.clone()),
+        log::command(home.clone()),
+        config_show::command(home.clone()),
+        trust::command(home.clone()),
+        doctor::command(home.clone()),
+        redact::command(home.clone()),
+    ];
+    extra.extend(nouns::commands(&runtime));
     let cli = Cli {
         name: "runyard".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         about: "Runs AI agents the way a good team runs production jobs.".to_owned(),
         actions: ActionCommands::BehindCall,
-        extra: vec![up::command(home.clone()), log::command(home.clone()), redact::command(home)],
+        extra,
         runtime,
         actor: local_actor(),
+        elsewhere: Some(Box::new(elsewhere::OnTheHub::new(home, for_people(&arguments)))),
     };
     Ok(block_on(serves, cli.run(arguments))?)
 }
 
+/// Whether people read what is printed.
+fn for_people(arguments: &[OsString]) -> bool {
+    let texts: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
+    let form = texts.iter().enumerate().rev().find_map(|(at, text)| match text.strip_prefix("--output") {
+        Some("") => texts.get(at + 1).copied(),
+        Some(rest) => rest.strip_prefix('='),
+        None => None,
+    });
+    views::is_text(form)
+}
+
 fn asks_for_help(arguments: &[OsString]) -> bool {
-    let asks =
-        |argument: &OsString| ["-h", "--help", "help", "-V", "--version"].iter().any(|flag| argument == flag);
+    let words = ["-h", "--help", "help", "-V", "--version", "doctor"];
+    let asks = |argument: &OsString| words.iter().any(|word| argument == word);
     arguments.first().is_none_or(asks) || arguments.iter().any(|argument| argument == "--help")
 }

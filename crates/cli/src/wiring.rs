@@ -1,55 +1,78 @@
 //! What the binary is made of: the only place that names concrete parts.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
-use runyard::{Runtime, RuntimeBuilder, command_actions};
+use runyard::{Runtime, RuntimeBuilder};
+use runyard_adapters::ActionBackend;
+use runyard_adapters::codex::CodexBackend;
+use runyard_backend::{Backend, ScriptedBackend, Scripts};
+use runyard_domain::gate::Preset;
+use runyard_engine::{Catalog, Engine};
 use runyard_example_tasks as tasks;
+use runyard_redact::Redactor;
 use runyard_store::Store;
 
 use crate::builtin;
+use crate::configuration::Configuration;
 use crate::home::Home;
-use crate::installation;
 use crate::kept_results::KeptResults;
 
-/// The actions of a command: idempotency keys last as long as the process.
-pub(crate) fn runtime(home: &Home) -> anyhow::Result<Runtime> {
-    actions(home)?.build().context("the actions are not well defined")
+/// What a command line can call: the control plane too, which runs on a hub.
+pub(crate) fn command_runtime(home: &Home, configuration: &Configuration) -> anyhow::Result<Runtime> {
+    actions(home, configuration).actions(runyard_control::actions()).build().context("the actions are not well defined")
 }
 
-/// The actions of a hub: what idempotency keys stand for is in its store.
-pub(crate) fn hub_runtime(home: &Home, store: Arc<dyn Store>) -> anyhow::Result<Runtime> {
-    let key = installation::tag_key(home)?;
-    let redactor = installation::redactor(home, key).build().context("cannot redact")?;
-    runyard_redact::process::set(redactor.clone());
+/// The actions that run without a hub: idempotency keys last as long as the process.
+pub(crate) fn runtime(home: &Home, configuration: &Configuration) -> anyhow::Result<Runtime> {
+    actions(home, configuration).build().context("the actions are not well defined")
+}
+
+/// The actions of a hub: the control plane too, and what idempotency keys stand for is in its store.
+pub(crate) fn hub_runtime(
+    home: &Home,
+    configuration: &Configuration,
+    store: Arc<dyn Store>,
+    redactor: Redactor,
+    engine: Engine,
+) -> anyhow::Result<Runtime> {
     let results = KeptResults::new(store, redactor);
-    actions(home)?.idempotency(results).build().context("the actions are not well defined")
+    let actions = runyard_control::install(actions(home, configuration).idempotency(results), engine);
+    actions.build().context("the actions are not well defined")
 }
 
-/// The built-in actions, the example's, and those that the installation's configuration declares.
-fn actions(home: &Home) -> anyhow::Result<RuntimeBuilder> {
-    let file = home.configuration();
-    let declared = match read_own(&file) {
-        Ok(text) => command_actions(&text, home.path()).with_context(|| format!("in {}", file.display()))?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
-    };
-    Ok(Runtime::builder()
+/// The backends, by kind.
+pub(crate) type Backends = BTreeMap<String, Arc<dyn Backend>>;
+
+/// Every adapter has its line here.
+pub(crate) fn backends(home: &Home, configuration: &Configuration) -> anyhow::Result<Backends> {
+    let scripts = Scripts::embedded().context("a script that is built in is wrong")?;
+    let all: [Arc<dyn Backend>; 3] = [
+        Arc::new(ScriptedBackend::new(scripts)),
+        Arc::new(ActionBackend::new(runtime(home, configuration)?)),
+        Arc::new(CodexBackend::new()),
+    ];
+    Ok(all.into_iter().map(|backend| (backend.info().backend_kind.to_owned(), backend)).collect())
+}
+
+/// What runs can choose from.
+pub(crate) fn catalog(configuration: &Configuration, backends: &Backends) -> Catalog {
+    Catalog {
+        agents: configuration.agents().clone(),
+        backends: configuration.backends().clone(),
+        kinds: backends.iter().map(|(kind, backend)| (kind.clone(), backend.info())).collect(),
+        preset: Preset::default(),
+        rules: configuration.rules(),
+    }
+}
+
+/// The built-in actions, the example's, and those that the configuration declares.
+fn actions(home: &Home, configuration: &Configuration) -> RuntimeBuilder {
+    Runtime::builder()
         .actions(builtin::actions())
         .service(tasks::Tasks::in_file(home.tasks()))
         .actions(tasks::actions())
-        .actions(declared)
-        .exposure(tasks::exposure()))
-}
-
-/// Reads a file that names commands to run, so nobody else may be able to write it.
-fn read_own(file: &Path) -> std::io::Result<String> {
-    let mode = std::fs::metadata(file)?.permissions().mode();
-    if mode & 0o022 != 0 {
-        let problem = "others can write it; take that away with chmod go-w";
-        return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, problem));
-    }
-    std::fs::read_to_string(file)
+        .actions(configuration.actions())
+        .exposure(tasks::exposure())
 }

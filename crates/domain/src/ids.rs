@@ -115,6 +115,30 @@ typed_id!(
     "app"
 );
 
+typed_id!(
+    /// A directory that a person named, on one edge.
+    WorkspaceId,
+    "wsp"
+);
+
+typed_id!(
+    /// An instruction to a live run.
+    CommandId,
+    "cmd"
+);
+
+typed_id!(
+    /// A stored rule of the policy.
+    RuleId,
+    "rul"
+);
+
+typed_id!(
+    /// A named token.
+    TokenId,
+    "tok"
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

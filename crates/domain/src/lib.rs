@@ -7,14 +7,27 @@ mod actor;
 mod blob;
 mod errors;
 mod event;
+mod execution;
+pub mod gate;
 mod ids;
+mod profile;
+pub mod run;
 mod surface;
 mod time;
+mod workspace;
 
 pub use actor::{Actor, ActorKind, Grants};
 pub use blob::{BlobId, InvalidBlobId};
 pub use errors::{ApplicationCode, Class, Code, ErrorCode, InvalidCode, Retry, Row, errors_markdown};
 pub use event::Event;
-pub use ids::{AppendId, ApprovalId, ArtifactId, EventId, InvalidId, InvocationId, RunId, SessionId};
+pub use execution::{
+    Approval, ExecutionPolicy, Network, ProviderCredential, Sandbox, SecretRef, SecretScope,
+};
+pub use ids::{
+    AppendId, ApprovalId, ArtifactId, CommandId, EventId, InvalidId, InvocationId, RuleId, RunId, SessionId,
+    TokenId, WorkspaceId,
+};
+pub use profile::{AgentProfile, BackendProfile, Capability};
 pub use surface::{Surface, UnknownSurface};
 pub use time::{InvalidTimestamp, Timestamp};
+pub use workspace::{Workspace, WorkspaceRef};

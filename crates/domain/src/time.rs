@@ -36,6 +36,18 @@ impl Timestamp {
     pub const fn unix_ms(self) -> i64 {
         self.0
     }
+
+    /// How many milliseconds have gone by since `earlier`; none when the clock was set back.
+    pub const fn ms_since(self, earlier: Timestamp) -> u64 {
+        let ms = self.0.saturating_sub(earlier.0);
+        if ms < 0 { 0 } else { ms.unsigned_abs() }
+    }
+
+    /// The time so many milliseconds later.
+    pub const fn plus_ms(self, ms: u64) -> Timestamp {
+        let ms = if ms > i64::MAX.unsigned_abs() { i64::MAX } else { ms as i64 };
+        Timestamp::from_unix_ms(self.0.saturating_add(ms))
+    }
 }
 
 impl fmt::Display for Timestamp {

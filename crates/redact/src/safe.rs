@@ -60,6 +60,11 @@ impl Safe<Value> {
 }
 
 impl Safe<String> {
+    /// Safe parts, one behind the other.
+    pub fn join<const N: usize>(parts: [Safe<String>; N]) -> Safe<String> {
+        Safe(parts.into_iter().map(Safe::into_inner).collect())
+    }
+
     /// Its beginning: at most `bytes_max` bytes, cut between two characters.
     pub fn prefix(&self, bytes_max: usize) -> Safe<String> {
         Safe(self.0[..self.0.floor_char_boundary(bytes_max)].to_owned())

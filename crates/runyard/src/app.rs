@@ -124,7 +124,8 @@ impl App {
         let runtime = builder.build().map_err(|error| cannot_start(error.to_string()))?;
         let extra = vec![serve_command(name.clone(), version.clone(), runtime.clone())];
         let actions = ActionCommands::TopLevel;
-        let cli = Cli { name, version, about, actions, runtime, actor: local_actor(), extra };
+        let actor = local_actor();
+        let cli = Cli { name, version, about, actions, runtime, actor, extra, elsewhere: None };
         block_on(serves, cli.run(arguments)).map_err(|error| cannot_start(error.to_string()))
     }
 }

@@ -16,15 +16,18 @@ use std::io::Write;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use clap::{Arg, ArgMatches, Command};
-use runyard_actions::{ActionError, Envelope, Issue, Runtime};
+use runyard_actions::{Action, ActionError, Envelope, Invocation, Issue, Runtime};
 use runyard_domain::{Actor, Code, Surface};
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio_util::sync::CancellationToken;
 
+pub use self::output::styled;
 use self::output::{Mode, show};
+pub use self::terminal_text::{one_line, printable};
 
 /// An extra command of an application.
 pub struct ExtraCommand {
@@ -46,6 +49,13 @@ pub enum ActionCommands {
     BehindCall,
 }
 
+/// Another process that may run actions in this one's place.
+#[async_trait]
+pub trait Elsewhere {
+    /// Runs it there; nothing when it is to be run here.
+    async fn invoke(&self, action: &Action, invocation: &Invocation) -> Option<Envelope>;
+}
+
 /// The command line of an application.
 pub struct Cli {
     /// The program's name.
@@ -62,6 +72,8 @@ pub struct Cli {
     pub actor: Arc<Actor>,
     /// Further commands.
     pub extra: Vec<ExtraCommand>,
+    /// Where actions run, if not here.
+    pub elsewhere: Option<Box<dyn Elsewhere + Send + Sync>>,
 }
 
 /// The names that an application's own command line uses; an action of such a name is only reached by `call`.

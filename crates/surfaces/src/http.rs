@@ -14,10 +14,14 @@ mod serve;
 use std::sync::Arc;
 
 use axum::Router;
-use runyard_actions::{DefinitionError, HttpRoute, Runtime};
+use axum::routing::MethodRouter;
+use runyard_actions::{DefinitionError, HttpRoute};
+// What whoever adds routes or holds tokens has to name.
+pub use runyard_actions::{ActionError, Runtime};
+pub use runyard_domain::{Actor, Code, Surface};
 
-pub use self::guard::{BearerTokens, Guard, TokenDigest};
-pub use self::launch::{Launch, LaunchError, announce, launch_flags, read_or_make_token};
+pub use self::guard::{BearerTokens, Guard, TokenDigest, TokenHolders};
+pub use self::launch::{Launch, LaunchError, Opened, announce, launch_flags, read_or_make_token};
 pub use self::openapi::openapi;
 pub use self::request::BODY_BYTES_MAX;
 pub use self::respond::refusal;
@@ -39,6 +43,16 @@ pub struct HttpApi {
     pub guard: Guard,
 }
 
+/// A route that is no action: an event stream, a download, metrics. It stands behind the same guard, which puts the caller
+/// (`Arc<Actor>`) into the request's extensions.
+#[derive(Clone, Debug)]
+pub struct PlainRoute {
+    /// Its path, as in `/api/v1/runs/{id}/stream`.
+    pub path: &'static str,
+    /// What answers there.
+    pub methods: MethodRouter,
+}
+
 /// Why an application cannot be put on HTTP.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
@@ -52,6 +66,14 @@ pub enum RouteError {
         /// What has it already.
         by: String,
     },
+    /// A plain route stands where another route does.
+    #[error("the plain route \"{path}\" cannot stand beside the others: {source}")]
+    Plain {
+        /// Its path.
+        path: &'static str,
+        /// What it collides with.
+        source: matchit::InsertError,
+    },
     /// A definition is wrong.
     #[error(transparent)]
     Definition(#[from] DefinitionError),
@@ -60,19 +82,32 @@ pub enum RouteError {
 impl HttpApi {
     /// All routes, guarded. Fails where two declared routes collide.
     pub fn router(self) -> Result<Router, RouteError> {
-        check_routes(&self.runtime)?;
+        self.router_with(Vec::new(), |routes| routes)
+    }
+
+    /// All routes and these plain ones, guarded. `inside` may put layers around all of them, behind the guard.
+    pub fn router_with(
+        self,
+        plain: Vec<PlainRoute>,
+        inside: impl FnOnce(Router) -> Router,
+    ) -> Result<Router, RouteError> {
+        check_routes(&self.runtime, &plain)?;
         let guard = Arc::new(self.guard.clone());
-        Ok(routes::router(Arc::new(self)).layer(axum::middleware::from_fn_with_state(guard, guard::check)))
+        let routes = inside(routes::router(Arc::new(self), plain));
+        Ok(routes.layer(axum::middleware::from_fn_with_state(guard, guard::check)))
     }
 }
 
 /// axum panics on colliding routes, so they are looked for beforehand.
-fn check_routes(runtime: &Runtime) -> Result<(), RouteError> {
+fn check_routes(runtime: &Runtime, plain: &[PlainRoute]) -> Result<(), RouteError> {
     let own = ["actions", "actions/{name}/invoke", "openapi.json"].map(|path| format!("{API_PREFIX}/{path}"));
     let mut paths = matchit::Router::new();
     for path in own {
         // The API's own paths do not collide with each other.
         let _ = paths.insert(path, ());
+    }
+    for PlainRoute { path, .. } in plain {
+        paths.insert(*path, ()).map_err(|source| RouteError::Plain { path, source })?;
     }
     let own = paths.clone();
     let routed = runtime.actions().filter_map(|action| Some((action.name(), action.spec().http.as_ref()?)));

@@ -286,14 +286,14 @@ async fn a_server_with_all_its_places_taken_stops_all_the_same() {
     let server = Server::start(app(&seen)).await;
     // One more than are served at once; the last waits in the socket's queue.
     let mut clients = Vec::new();
-    for _ in 0..1025 {
+    for _ in 0..2049 {
         let mut client = server.connect().await;
         client.write(&server.invoke("hang", json!({})).bytes()).await;
         clients.push(client);
     }
-    until("all places are taken", || seen.started() == 1024).await;
+    until("all places are taken", || seen.started() == 2048).await;
     tokio::time::pause();
     server.stop.cancel();
     server.serving.await.unwrap();
-    assert_eq!((seen.started(), seen.dropped()), (1024, 1024));
+    assert_eq!((seen.started(), seen.dropped()), (2048, 2048));
 }

@@ -1,6 +1,8 @@
 //! The `runyard` program as a process, each with a home of its own.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod api;
+
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -68,17 +70,17 @@ impl Home {
         Ran::from(child.wait_with_output().unwrap())
     }
 
+    /// The command that starts a hub.
+    pub(crate) fn command_up(&self) -> Command {
+        let mut command = self.command(["up", "--listen", "127.0.0.1:0"]);
+        command.stderr(Stdio::inherit());
+        command
+    }
+
     /// Starts a hub and waits until it listens.
     #[track_caller]
     pub(crate) fn up(&self) -> Hub {
-        let mut child =
-            self.command(["up", "--listen", "127.0.0.1:0"]).stderr(Stdio::inherit()).spawn().unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut first = String::new();
-        stdout.read_line(&mut first).unwrap();
-        let url =
-            first.strip_prefix("listening on ").unwrap_or_else(|| panic!("{first:?}")).trim_end().to_owned();
-        Hub { child, stdout, url }
+        Hub::of(self.command_up().spawn().unwrap()).expect("the hub says where it listens")
     }
 }
 
@@ -137,6 +139,20 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
+    /// A hub that was started, once it listens; nothing when it ended before that.
+    pub(crate) fn of(mut child: Child) -> Option<Hub> {
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut first = String::new();
+        stdout.read_line(&mut first).unwrap();
+        match first.strip_prefix("listening on ") {
+            Some(url) => Some(Hub { child, stdout, url: url.trim_end().to_owned() }),
+            None => {
+                let _ = child.wait();
+                None
+            }
+        }
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -172,15 +188,26 @@ impl Hub {
     }
 
     fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(self.address()).unwrap();
+        self.try_request(method, path, headers, body).expect("the hub answers")
+    }
+
+    /// The same, where the hub may die meanwhile: then there is no answer.
+    pub(crate) fn try_request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Option<(u16, String)> {
+        let mut stream = TcpStream::connect(self.address()).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let host = self.address();
         let head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n");
-        write!(stream, "{head}{body}").unwrap();
+        write!(stream, "{head}{body}").ok()?;
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+        stream.read_to_string(&mut answer).ok()?;
+        let status = answer.split(' ').nth(1)?.parse().ok()?;
+        Some((status, answer.split_once("\r\n\r\n")?.1.to_owned()))
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

@@ -112,7 +112,7 @@ async fn invoke(
     mode: Mode,
     cancel: &CancellationToken,
 ) -> Envelope {
-    let envelope = follow(cli, invocation.clone(), mode).await;
+    let envelope = follow(cli, action, invocation.clone(), mode).await;
     let unconfirmed = envelope.error().is_some_and(|failure| failure.code == Code::ConfirmationRequired);
     if !unconfirmed
         || mode != Mode::Text
@@ -124,14 +124,19 @@ async fn invoke(
     match ask(action, &invocation.input, cancel).await {
         Some(true) => {
             let options = InvocationOptions { confirm: true, ..invocation.options.clone() };
-            follow(cli, invocation.options(options), mode).await
+            follow(cli, action, invocation.options(options), mode).await
         }
         Some(false) => envelope,
         None => Envelope { outcome: Err(ActionError::cancelled().into()), ..envelope },
     }
 }
 
-async fn follow(cli: &Cli, invocation: Invocation, mode: Mode) -> Envelope {
+async fn follow(cli: &Cli, action: &Action, invocation: Invocation, mode: Mode) -> Envelope {
+    if let Some(elsewhere) = &cli.elsewhere
+        && let Some(envelope) = elsewhere.invoke(action, &invocation).await
+    {
+        return envelope;
+    }
     if mode == Mode::Json {
         return cli.runtime.invoke(invocation).await;
     }

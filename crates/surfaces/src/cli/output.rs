@@ -107,7 +107,7 @@ fn show_text(stdout: &mut impl Write, envelope: &Envelope) -> std::io::Result<()
 }
 
 /// Whether styles belong on a stream: on a terminal, unless `NO_COLOR` is set to anything.
-pub(super) fn styled(stream: &impl IsTerminal) -> bool {
+pub fn styled(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 

@@ -3,12 +3,12 @@
 use std::io::IsTerminal;
 
 /// The text over as many lines as it has; for data that is a text, and for what was laid out here.
-pub(super) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     escaped(text, |character| obeyed(character) && character != '\n' && character != '\t')
 }
 
 /// The text on one line, so that nothing in it passes for a further line of ours.
-pub(super) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     escaped(text, obeyed)
 }
 

@@ -1,5 +1,6 @@
 //! Who may come in: the Host and Origin that are ours, and a bearer token, on every route.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -31,7 +32,13 @@ impl TokenDigest {
     }
 }
 
-/// The tokens that are known, and who holds each.
+/// Who holds which token. It is asked on every request, so it must not block.
+pub trait TokenHolders: Send + Sync {
+    /// Who holds the token, if anybody does. The time that the answer takes must not tell how much of a token was right.
+    fn holder(&self, token: &str) -> Option<Arc<Actor>>;
+}
+
+/// Tokens that never change, and who holds each.
 #[derive(Clone, Debug, Default)]
 pub struct BearerTokens(Vec<(TokenDigest, Arc<Actor>)>);
 
@@ -47,7 +54,9 @@ impl BearerTokens {
         self.0.push((token, Arc::new(actor)));
         self
     }
+}
 
+impl TokenHolders for BearerTokens {
     fn holder(&self, token: &str) -> Option<Arc<Actor>> {
         let digest = TokenDigest::of(token);
         // All are compared, so that the time does not tell which one it was.
@@ -59,15 +68,15 @@ impl BearerTokens {
 }
 
 /// What a request must show before any route sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Guard {
     hosts: Vec<String>,
-    tokens: BearerTokens,
+    tokens: Arc<dyn TokenHolders>,
 }
 
 impl Guard {
     /// Lets in requests to this address, with one of these tokens. A loopback address may also be called localhost.
-    pub fn new(address: SocketAddr, tokens: BearerTokens) -> Self {
+    pub fn new(address: SocketAddr, tokens: impl TokenHolders + 'static) -> Self {
         let port = address.port();
         let mut hosts = vec![address.to_string()];
         if address.ip().is_loopback() {
@@ -77,7 +86,7 @@ impl Guard {
                 ["localhost", "127.0.0.1", "[::1]"].into_iter().filter(|_| port == 80).map(str::to_owned),
             );
         }
-        Guard { hosts, tokens }
+        Guard { hosts, tokens: Arc::new(tokens) }
     }
 
     /// One more name that this server is known by, with its port where that is not the scheme's own.
@@ -124,6 +133,12 @@ impl Guard {
                 refused(Code::AuthenticationError, "A valid token is needed: Authorization: Bearer TOKEN.")
             }
         }
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard").field("hosts", &self.hosts).finish_non_exhaustive()
     }
 }
 

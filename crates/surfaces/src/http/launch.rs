@@ -6,12 +6,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use axum::Router;
 use clap::{Arg, ArgAction, ArgMatches};
 use runyard_actions::{ActionError, Runtime};
 use runyard_domain::{Actor, Code};
 use tokio_util::sync::CancellationToken;
 
-use super::{BearerTokens, Guard, HttpApi, Listening, RouteError, TokenDigest, serve};
+use super::{BearerTokens, Guard, HttpApi, Listening, RouteError, TokenDigest, TokenHolders, serve};
 
 /// A token shorter than this was not made here and is not strong enough.
 const TOKEN_LENGTH_MIN: usize = 32;
@@ -111,6 +112,17 @@ impl Launch {
         stop: CancellationToken,
         ready: impl FnOnce(&str),
     ) -> Result<(), LaunchError> {
+        let opened = self.open().await?;
+        let guard = opened.guard(BearerTokens::new().with(opened.owner, Actor::owner("owner")));
+        let api = HttpApi { name: name.to_owned(), version: version.to_owned(), runtime, guard };
+        let router = api.router()?;
+        ready(&opened.url());
+        opened.serve(router, stop).await;
+        Ok(())
+    }
+
+    /// Takes the address and the token; nothing is served yet, and who connects waits.
+    pub async fn open(self) -> Result<Opened, LaunchError> {
         if !self.listen.ip().is_loopback() && !self.allow_plaintext {
             return Err(LaunchError::Plaintext(self.listen));
         }
@@ -119,14 +131,33 @@ impl Launch {
         let listening = Listening::on(self.listen)
             .await
             .map_err(|source| LaunchError::Address { address: self.listen, source })?;
-        let tokens = BearerTokens::new().with(TokenDigest::of(&token), Actor::owner("owner"));
-        let guard = Guard::new(listening.address, tokens);
-        let guard = self.known_as.into_iter().fold(guard, Guard::known_as);
-        let api = HttpApi { name: name.to_owned(), version: version.to_owned(), runtime, guard };
-        let router = api.router()?;
-        ready(&format!("http://{}", listening.address));
-        serve(listening, router, stop).await;
-        Ok(())
+        Ok(Opened { owner: TokenDigest::of(&token), listening, known_as: self.known_as })
+    }
+}
+
+/// An address and a token that were taken, before anything is served.
+#[derive(Debug)]
+pub struct Opened {
+    /// The digest of the token in the file: its holder owns the installation.
+    pub owner: TokenDigest,
+    listening: Listening,
+    known_as: Vec<String>,
+}
+
+impl Opened {
+    /// Where clients find it.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.listening.address)
+    }
+
+    /// Lets in who comes to this server with one of these tokens.
+    pub fn guard(&self, tokens: impl TokenHolders + 'static) -> Guard {
+        self.known_as.iter().fold(Guard::new(self.listening.address, tokens), Guard::known_as)
+    }
+
+    /// Serves until `stop` is cancelled.
+    pub async fn serve(self, router: Router, stop: CancellationToken) {
+        serve(self.listening, router, stop).await;
     }
 }
 

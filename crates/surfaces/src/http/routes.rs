@@ -15,12 +15,12 @@ use serde_json::json;
 
 use super::request::{self, Asked, Plus, decode};
 use super::respond::{answer, events, refusal};
-use super::{API_PREFIX, HttpApi, openapi};
+use super::{API_PREFIX, HttpApi, PlainRoute, openapi};
 
 /// A call over HTTP may take so long, retries and waits included; an action's own deadline may be shorter.
 const CALL_TIME_MAX_MS: u64 = 60 * 60 * 1000;
 
-pub(super) fn router(api: Arc<HttpApi>) -> Router {
+pub(super) fn router(api: Arc<HttpApi>, plain: Vec<PlainRoute>) -> Router {
     let mut router = Router::new()
         .route(&format!("{API_PREFIX}/actions"), get(list))
         .route(&format!("{API_PREFIX}/actions/{{name}}/invoke"), post(invoke))
@@ -35,7 +35,11 @@ pub(super) fn router(api: Arc<HttpApi>) -> Router {
         let handler = move |state: State<Arc<HttpApi>>, request: Request| routed(state, action, request);
         router = router.route(&route.path, on(filter(&route), handler));
     }
-    router.method_not_allowed_fallback(wrong_method).fallback(unknown_path).with_state(api)
+    // Their own state, if any, is in them already.
+    let plain =
+        plain.into_iter().fold(Router::new(), |routes, plain| routes.route(plain.path, plain.methods));
+    let router = router.with_state(api).merge(plain);
+    router.method_not_allowed_fallback(wrong_method).fallback(unknown_path)
 }
 
 fn filter(route: &HttpRoute) -> MethodFilter {

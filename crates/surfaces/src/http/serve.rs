@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 /// So many connections are served at once; further ones wait in the socket's queue.
-const CONNECTIONS_MAX: usize = 1024;
+const CONNECTIONS_MAX: usize = 2048;
 /// The headers of a request must arrive within this time.
 const HEADER_TIME_MAX: Duration = Duration::from_secs(10);
 /// The headers of a request may be so large.

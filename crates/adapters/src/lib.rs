@@ -1,0 +1,8 @@
+//! The adapters: one folder for each kind of backend.
+
+mod action;
+pub mod codex;
+mod jsonl;
+mod process;
+
+pub use action::ActionBackend;

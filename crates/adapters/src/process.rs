@@ -1,0 +1,168 @@
+//! A process that speaks JSON lines: its input, its output, the end of what it writes to standard error.
+//!
+//! It starts processes only through the port that it is given; the one exception is a bounded `--version`, which runs before
+//! there is a run. It redacts nothing: that is the edge's matter.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use runyard_backend::{BackendError, Custody, Exit, Launch, Process, Processes};
+use runyard_domain::run::FailureKind;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::task::JoinHandle;
+
+use crate::jsonl::JsonLines;
+
+/// How much of the end of standard error is kept, in bytes.
+pub(crate) const TAIL_BYTES_MAX: usize = 4 * 1024;
+/// How long the end of standard error is waited for once the process is gone.
+const TAIL_WAIT: Duration = Duration::from_secs(2);
+/// How long a program may take to say its version.
+const VERSION_WAIT: Duration = Duration::from_secs(20);
+/// How much of what it says then is looked at, in bytes.
+const VERSION_BYTES_MAX: u64 = 1024;
+
+/// A process that speaks JSON lines.
+pub(crate) struct Speaker {
+    stdin: Option<Pin<Box<dyn AsyncWrite + Send>>>,
+    /// What it says.
+    pub(crate) lines: JsonLines<Pin<Box<dyn AsyncRead + Send>>>,
+    tail: Arc<Mutex<VecDeque<u8>>>,
+    tail_task: JoinHandle<()>,
+    custody: Box<dyn Custody>,
+}
+
+impl Speaker {
+    /// Starts it.
+    pub(crate) async fn start(processes: &dyn Processes, launch: Launch) -> Result<Self, BackendError> {
+        let spawn_failed = |message| BackendError::new(FailureKind::BackendSpawnFailed, message);
+        let Process { stdin, stdout, stderr, custody } =
+            processes.start(launch).await.map_err(|error| spawn_failed(error.to_string()))?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
+            return Err(spawn_failed("the process was started without its pipes".to_owned()));
+        };
+        let tail = Arc::new(Mutex::new(VecDeque::new()));
+        let tail_task = tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
+        Ok(Speaker { stdin: Some(stdin), lines: JsonLines::new(stdout), tail, tail_task, custody })
+    }
+
+    /// Says something to it.
+    pub(crate) async fn say(&mut self, value: &Value) -> std::io::Result<()> {
+        let stdin = self.stdin.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
+        let mut line = value.to_string().into_bytes();
+        line.push(b'\n');
+        stdin.write_all(&line).await?;
+        stdin.flush().await
+    }
+
+    /// Stops it with everything it started. Gives how it ended, for people, with the end of its standard error.
+    pub(crate) async fn stop(&mut self) -> String {
+        let exit = self.custody.stop().await;
+        self.stdin = None;
+        // Whoever inherited the pipe from it is stopped too; a bound is there for what nobody foresaw.
+        let _ = tokio::time::timeout(TAIL_WAIT, &mut self.tail_task).await;
+        self.tail_task.abort();
+        let ended = match exit {
+            Ok(Exit::Code(code)) => format!("exit code {code}"),
+            Ok(Exit::Signal(signal)) => format!("signal {signal}"),
+            Err(error) => error.to_string(),
+        };
+        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(tail.make_contiguous()).trim().to_owned();
+        if text.is_empty() { ended } else { format!("{ended}; it said last: {text}") }
+    }
+}
+
+async fn keep_tail(mut from: impl AsyncRead + Unpin, tail: Arc<Mutex<VecDeque<u8>>>) {
+    let mut chunk = [0; 1024];
+    while let Ok(read @ 1..) = from.read(&mut chunk).await {
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend(&chunk[..read]);
+        let over = tail.len().saturating_sub(TAIL_BYTES_MAX);
+        tail.drain(..over);
+    }
+}
+
+/// The program, where it is named by its path; else the first of that name in these directories.
+pub(crate) fn find(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+    let executable = |file: &Path| {
+        file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|file| executable(file));
+    }
+    std::env::split_paths(path?).map(|directory| directory.join(program)).find(|file| executable(file))
+}
+
+/// What a program says to `--version`: one line, in bounded time, with nothing in its environment but `PATH`.
+pub(crate) async fn version(program: &Path) -> Result<String, BackendError> {
+    let failed = |why: String| {
+        let message = format!("{} --version: {why}", program.display());
+        BackendError::new(FailureKind::BackendSpawnFailed, message)
+    };
+    let mut command = tokio::process::Command::new(program);
+    command.arg("--version").env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path))).kill_on_drop(true);
+    let said = tokio::time::timeout(VERSION_WAIT, async {
+        let mut child = command.spawn()?;
+        let mut said = Vec::new();
+        if let Some(stdout) = child.stdout.take() {
+            stdout.take(VERSION_BYTES_MAX).read_to_end(&mut said).await?;
+        }
+        let status = child.wait().await?;
+        std::io::Result::Ok((status, said))
+    });
+    match said.await {
+        Err(_) => Err(failed(format!("no answer within {} seconds", VERSION_WAIT.as_secs()))),
+        Ok(Err(error)) => Err(failed(error.to_string())),
+        Ok(Ok((status, _))) if !status.success() => Err(failed(status.to_string())),
+        Ok(Ok((_, said))) => {
+            Ok(String::from_utf8_lossy(&said).lines().next().unwrap_or_default().trim().to_owned())
+        }
+    }
+}
+
+/// The beginning of a text, within so many bytes.
+pub(crate) fn clip(text: &str, bytes_max: usize) -> String {
+    let end = text.floor_char_boundary(bytes_max);
+    if end == text.len() { text.to_owned() } else { format!("{}…", &text[..end]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn of_standard_error_only_the_end_is_kept() {
+        let tail = Arc::new(Mutex::new(VecDeque::new()));
+        let text = [vec![b'a'; 3 * TAIL_BYTES_MAX], b"the end".to_vec()].concat();
+        keep_tail(text.as_slice(), Arc::clone(&tail)).await;
+        let kept: Vec<u8> = tail.lock().unwrap().iter().copied().collect();
+        assert_eq!(kept.len(), TAIL_BYTES_MAX);
+        assert!(kept.ends_with(b"aaathe end"));
+    }
+
+    #[tokio::test]
+    async fn a_program_is_found_by_name_or_path_and_says_its_version() {
+        assert_eq!(find("sh", Some(OsStr::new("/nowhere:/bin"))), Some(PathBuf::from("/bin/sh")));
+        assert_eq!(find("sh", None), None);
+        assert_eq!(find("/bin", None), None, "a directory is no program");
+        let bash = find("/bin/bash", None).unwrap();
+        assert!(version(&bash).await.unwrap().starts_with("GNU bash"));
+        let failed = version(Path::new("/bin/false")).await.unwrap_err();
+        assert_eq!(failed.failure_kind, FailureKind::BackendSpawnFailed);
+    }
+
+    #[test]
+    fn a_text_is_clipped_between_characters() {
+        assert_eq!(clip("äöü", 3), "ä…");
+        assert_eq!(clip("äöü", 6), "äöü");
+    }
+}

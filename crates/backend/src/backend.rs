@@ -1,0 +1,207 @@
+//! The two ports: what drives a run, and where its signals become durable.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use runyard_domain::run::{FailureKind, Task};
+use runyard_domain::{BackendProfile, CommandId, ExecutionPolicy, RunId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::{Processes, Signal};
+
+/// How many commands wait for a backend at most.
+pub const COMMANDS_MAX: usize = 64;
+
+/// Runs agents of one kind. Implementations pass [`conformance`](crate::conformance).
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// What it is.
+    fn info(&self) -> BackendInfo;
+
+    /// Checks, before anything starts, that it could: the program is there, the settings make sense. Gives what it found, for
+    /// people (a version, say).
+    async fn check(&self, profile: &BackendProfile) -> Result<String, BackendError>;
+
+    /// Starts or resumes an agent. It reports through `journal` only, and acts on nothing before `record` returned for what
+    /// justifies it: the call before the step, the ask before the wait.
+    ///
+    /// When the sender of commands is dropped, or `record` says [`JournalError`], it stops everything it started and its task
+    /// ends. After [`Signal::TurnEnded`] it waits for the next [`Command::Turn`]. When it comes to its end otherwise, it says
+    /// [`Signal::Ended`] last.
+    async fn open(&self, spec: SessionSpec, journal: Arc<dyn Journal>) -> Result<Session, BackendError>;
+}
+
+/// What a backend is. Nothing here needs a secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BackendInfo {
+    /// Its kind, as backend profiles name it.
+    pub backend_kind: &'static str,
+    /// The protocol that it speaks.
+    pub protocol: &'static str,
+    /// How.
+    pub transport: &'static str,
+    /// The command that it starts, where it starts one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<&'static str>,
+    /// How far it can be resumed.
+    pub resumes: Resumes,
+    /// Whether it asks before it acts.
+    pub asks: bool,
+}
+
+/// How far a backend can be resumed after its process died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resumes {
+    /// It keeps its own conversation and knows from it what it has done.
+    Thread,
+    /// Between two steps. A step that has begun and has no result may have been done or not.
+    Steps,
+    /// Not at all.
+    Never,
+}
+
+/// All that a backend is given to start.
+#[derive(Clone)]
+pub struct SessionSpec {
+    /// The run.
+    pub run: RunId,
+    /// The backend profile.
+    pub profile: BackendProfile,
+    /// Where it begins.
+    pub start: Start,
+    /// The run's checkout.
+    pub directory: PathBuf,
+    /// A private directory of this session and backend profile: the runs of a session find there what the backend keeps of
+    /// their conversation.
+    pub home: PathBuf,
+    /// What the run may do.
+    pub policy: ExecutionPolicy,
+    /// What every process that it starts finds in its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Starts processes.
+    pub processes: Arc<dyn Processes>,
+}
+
+/// Where a session begins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "start", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Start {
+    /// With the task. A thread, where there is one, is that of an earlier run of the session.
+    Fresh {
+        /// What is to be done.
+        task: Task,
+        /// The conversation that it goes on with.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        thread: Option<String>,
+    },
+    /// In the middle: its process died or was parked during a turn.
+    Resume {
+        /// What is to be done.
+        task: Task,
+        /// The conversation, if it was known by then.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        thread: Option<String>,
+        /// Whether a turn was running, which is to go on.
+        turn_active: bool,
+    },
+}
+
+/// A backend's live session.
+pub struct Session {
+    /// Takes commands. Dropping it closes the session.
+    pub commands: CommandSender,
+    /// Ends when nothing of the session is left.
+    pub task: JoinHandle<()>,
+}
+
+/// The queue of commands.
+pub type CommandSender = mpsc::Sender<Command>;
+
+/// An instruction to a live session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Command {
+    /// A further turn. Sent only when none runs.
+    Turn {
+        /// Its id.
+        id: CommandId,
+        /// What is said.
+        text: String,
+    },
+    /// A word into the turn that runs. A backend that cannot take it says so with [`Signal::Error`].
+    Steer {
+        /// Its id.
+        id: CommandId,
+        /// What is said.
+        text: String,
+    },
+    /// Ends the turn that runs.
+    Interrupt {
+        /// Its id.
+        id: CommandId,
+    },
+    /// The answer to an [`Signal::Ask`].
+    Answer {
+        /// The request's key.
+        key: String,
+        /// The answer.
+        answer: Answer,
+    },
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answer {
+    /// Whether it is a yes.
+    pub approved: bool,
+    /// What was said about it; for the agent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
+    /// The answer to a question.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub answer: Option<Value>,
+}
+
+/// Where a backend's signals become durable.
+#[async_trait]
+pub trait Journal: Send + Sync {
+    /// Returns when the batch is durable, whole and in order after what was recorded before. Waiting for it is the
+    /// back-pressure. After an error nothing of the batch was recorded, and no later one will be: stop now.
+    async fn record(&self, batch: Vec<Signal>) -> Result<(), JournalError>;
+}
+
+/// Why nothing more is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    /// Somebody else drives the run now.
+    #[error("another owner drives the run")]
+    Fenced,
+    /// The session is closed, or its run has ended.
+    #[error("the session is closed")]
+    Stopped,
+}
+
+/// Why a backend cannot start.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct BackendError {
+    /// What kind of failure.
+    pub failure_kind: FailureKind,
+    /// What happened, safe to show.
+    pub message: String,
+}
+
+impl BackendError {
+    /// A failure of this kind.
+    pub fn new(failure_kind: FailureKind, message: impl Into<String>) -> Self {
+        BackendError { failure_kind, message: message.into() }
+    }
+}

@@ -1,0 +1,56 @@
+//! Places where a test kills the process, to prove that a run survives a death anywhere. Debug builds only.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Names the failpoint to die at, and at which time it is reached: `record.committed:3`.
+const VARIABLE: &str = "RUNYARD_FAILPOINT";
+
+/// Every failpoint: one before and after each commit, and around each effect.
+pub const FAILPOINTS: &[&str] = &[
+    "record.commit",
+    "record.committed",
+    "head.commit",
+    "head.committed",
+    "link.open",
+    "link.recorded",
+    "link.decision",
+    "link.close",
+    "lease.acquired",
+    "checkout.made",
+    "session.opened",
+    "session.answer",
+    "process.started",
+    "process.ended",
+    "audit.delivered",
+];
+
+struct Armed {
+    name: String,
+    /// How often it is still passed.
+    left: AtomicU64,
+}
+
+/// Dies by SIGKILL here, if the environment says so.
+pub fn reach(name: &'static str) {
+    debug_assert!(FAILPOINTS.contains(&name), "a failpoint that is not listed: {name}");
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
+    let armed = ARMED.get_or_init(|| {
+        let text = std::env::var(VARIABLE).ok()?;
+        let (name, count) = text.split_once(':').unwrap_or((&text, "1"));
+        Some(Armed { name: name.to_owned(), left: AtomicU64::new(count.parse().unwrap_or(1)) })
+    });
+    if let Some(armed) = armed
+        && armed.name == name
+        && armed.left.fetch_sub(1, Ordering::SeqCst) == 1
+    {
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        // The signal is on its way; nothing may happen in the meantime.
+        loop {
+            std::thread::park();
+        }
+    }
+}

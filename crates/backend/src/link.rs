@@ -1,0 +1,241 @@
+//! The messages between the hub and an edge. They are serialised also where both are one process, so that an edge elsewhere
+//! adds a transport and nothing else.
+//!
+//! The hub alone appends and numbers; the edge numbers its batches per run and lease generation, and repeats one until the hub
+//! has answered it. (run, generation, edge sequence) is the idempotency key.
+
+pub mod frames;
+
+use std::collections::BTreeMap;
+
+use runyard_domain::gate::{Policy, Request, Risk};
+use runyard_domain::run::{ApprovalPolicyRef, Failure};
+use runyard_domain::{ApprovalId, BackendProfile, ExecutionPolicy, RunId, SessionId, WorkspaceRef};
+use serde::{Deserialize, Serialize};
+
+use crate::{Answer, Command, Signal, Start, Stream};
+
+/// What an edge hears.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "message", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ToEdge {
+    /// Drive this run: accept it and prepare it, or go on with it.
+    Open(Box<OpenRun>),
+    /// A command for the run's session.
+    Command {
+        /// The run.
+        run: RunId,
+        /// The generation of the lease that the session runs under.
+        generation: u64,
+        /// The command.
+        command: Command,
+    },
+    /// A decision for a request that waits in the run's session. The edge records that it hands it on before it does.
+    Decision {
+        /// The run.
+        run: RunId,
+        /// The generation.
+        generation: u64,
+        /// The approval.
+        approval: ApprovalId,
+        /// The request's key.
+        key: String,
+        /// Stands for the content that was decided on: the edge checks it again.
+        digest: String,
+        /// The decision.
+        answer: Answer,
+    },
+    /// The batch is durable.
+    Recorded {
+        /// The run.
+        run: RunId,
+        /// The generation.
+        generation: u64,
+        /// The batch.
+        edge_sequence: u64,
+        /// Requests of the batch that a decision held earlier answers. That they are used up is recorded already.
+        granted: Vec<(String, Answer)>,
+    },
+    /// The batch is not recorded, and no later one will be.
+    Refused {
+        /// The run.
+        run: RunId,
+        /// The generation.
+        generation: u64,
+        /// The batch.
+        edge_sequence: u64,
+        /// Whether another owner drives the run; else the run has ended or the session is closed.
+        fenced: bool,
+    },
+    /// Close the run's session: nothing of it may be left. Answered by [`FromEdge::Closed`].
+    Close {
+        /// The run.
+        run: RunId,
+        /// The generation.
+        generation: u64,
+        /// Whether the run is over, so that what it no longer needs can go too.
+        over: bool,
+    },
+    /// The policy that counts from now on.
+    Policy(Box<Policy>),
+}
+
+/// A run to drive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenRun {
+    /// The run.
+    pub run: RunId,
+    /// The generation of its lease.
+    pub generation: u64,
+    /// The conversation that it belongs to.
+    pub session: SessionId,
+    /// The agent profile.
+    pub agent_id: String,
+    /// The backend profile.
+    pub backend_profile: BackendProfile,
+    /// Where.
+    pub workspace: WorkspaceRef,
+    /// What it may do.
+    pub execution_policy: ExecutionPolicy,
+    /// The gate's preset for it.
+    pub approval_policy: ApprovalPolicyRef,
+    /// Whether it was accepted and prepared before.
+    pub stage: Stage,
+    /// Where the backend begins.
+    pub start: Start,
+    /// The token with which what the backend starts may call the hub, for this run alone.
+    pub run_token: String,
+}
+
+/// How far a run had come when it was handed to the edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// It was planned.
+    Planned,
+    /// It was accepted.
+    Accepted,
+    /// It was being prepared.
+    Preparing,
+    /// It was running.
+    Running,
+}
+
+/// What the hub hears.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "message", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum FromEdge {
+    /// The edge is there.
+    Hello {
+        /// Its id.
+        edge_id: String,
+        /// Its version.
+        version: String,
+        /// What confines the processes that it starts.
+        sandbox: String,
+    },
+    /// What happened in a run.
+    Batch {
+        /// The run.
+        run: RunId,
+        /// The generation of the lease under which it is driven.
+        generation: u64,
+        /// 1, 2, 3, … within the generation.
+        edge_sequence: u64,
+        /// The reports, in order, without secrets that the edge knows.
+        reports: Vec<Report>,
+    },
+    /// Nothing is left of the session.
+    Closed {
+        /// The run.
+        run: RunId,
+        /// The generation.
+        generation: u64,
+    },
+}
+
+/// One thing that happened in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "report", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Report {
+    /// The edge has the run.
+    Accepted,
+    /// It checks and prepares.
+    Preparing {
+        /// What is checked, in order.
+        checks: Vec<String>,
+    },
+    /// Everything is ready and the backend is started.
+    Started {
+        /// The kind of backend.
+        backend_kind: String,
+        /// Its protocol.
+        protocol: String,
+        /// What was found.
+        checks: BTreeMap<String, String>,
+    },
+    /// It cannot be prepared or started.
+    Failed {
+        /// Why.
+        failure: Failure,
+    },
+    /// A piece of a message.
+    Delta {
+        /// The message.
+        item: String,
+        /// The piece.
+        text: String,
+        /// Where in the message it begins.
+        offset: u64,
+    },
+    /// A piece of what a step prints.
+    Output {
+        /// The step.
+        call: String,
+        /// Where it printed it.
+        stream: Stream,
+        /// The piece.
+        text: String,
+        /// Where in the stream it begins.
+        offset: u64,
+        /// How many bytes are left out after it.
+        omitted: u64,
+    },
+    /// The backend asks for something that a person must decide.
+    Asked {
+        /// The request's key.
+        key: String,
+        /// What.
+        request: Request,
+        /// Whether something in it was redacted.
+        redacted: bool,
+        /// Stands for the raw content.
+        digest: String,
+        /// How much is at stake.
+        risk: Risk,
+        /// Why it is asked.
+        reason: String,
+    },
+    /// The edge judged a request by itself.
+    Judged {
+        /// The request's key.
+        key: String,
+        /// What.
+        request: Request,
+        /// Whether it was allowed; else it was denied.
+        allowed: bool,
+        /// Why.
+        reason: String,
+        /// The rule that is used up by it, where it held once.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        rule_used: Option<String>,
+    },
+    /// A decision is handed to the backend.
+    Used {
+        /// The approval.
+        approval: ApprovalId,
+    },
+    /// What the backend says, as it says it. Never `Delta`, `ToolOutput` or `Ask`, which have their own reports.
+    Signal(Signal),
+}

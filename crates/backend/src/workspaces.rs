@@ -1,0 +1,65 @@
+//! The allow-list of an edge: the directories that people named. Their roots never leave it.
+
+use async_trait::async_trait;
+use runyard_domain::{Code, Workspace, WorkspaceId};
+
+/// The allow-list of an edge.
+#[async_trait]
+pub trait Workspaces: Send + Sync {
+    /// Adds a directory, durably. Adding it again gives what is there.
+    async fn add(&self, path: &str, label: Option<&str>) -> Result<Workspace, WorkspaceError>;
+
+    /// Takes it off the list. Its files stay as they are.
+    async fn remove(&self, id: WorkspaceId) -> Result<(), WorkspaceError>;
+
+    /// All of them, by label.
+    async fn list(&self) -> Result<Vec<Workspace>, WorkspaceError>;
+
+    /// The workspace that an id, a label or an absolute path inside it names.
+    async fn resolve(&self, place: &str) -> Result<Workspace, WorkspaceError>;
+}
+
+/// Why a directory is no workspace.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkspaceError {
+    /// It lies in no workspace of the allow-list.
+    #[error("{place} lies in no workspace of the allow-list")]
+    Outside {
+        /// What was asked for.
+        place: String,
+    },
+    /// There is no such workspace.
+    #[error("there is no workspace {place}")]
+    Unknown {
+        /// What was asked for.
+        place: String,
+    },
+    /// It cannot be one.
+    #[error("{place} cannot be a workspace: {why}")]
+    Unfit {
+        /// What was asked for.
+        place: String,
+        /// Why.
+        why: &'static str,
+    },
+    /// The list cannot be read or written.
+    #[error("cannot use the list of workspaces: {source}")]
+    Io {
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl WorkspaceError {
+    /// Its row in the error table.
+    pub const fn code(&self) -> Code {
+        match self {
+            WorkspaceError::Outside { .. } => Code::WorkspaceOutsideAllowlist,
+            WorkspaceError::Unknown { .. } => Code::NotFound,
+            WorkspaceError::Unfit { .. } => Code::ValidationError,
+            WorkspaceError::Io { .. } => Code::StorageIo,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Variables and flags. One rule names both: the key of `[hub]`, as `RUNYARD_` and capitals, or as `--` and dashes.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use serde_json::{Value, json};
+
+use super::origin::{Origin, Sourced};
+use super::problem::{Fault, Problem, closest};
+use super::setting::{Kind, Section, Setting};
+
+const PREFIX: &str = "RUNYARD_";
+/// Variables that are no settings.
+const OTHERS: [&str; 5] =
+    ["RUNYARD_HOME", "RUNYARD_LOG", "RUNYARD_URL", "RUNYARD_RUN_ID", "RUNYARD_RUN_TOKEN"];
+
+/// The variables of a process that concern Runyard.
+#[derive(Clone, Default)]
+pub(crate) struct Environment(BTreeMap<String, OsString>);
+
+impl Environment {
+    pub(crate) fn of_process() -> Self {
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))).collect()
+    }
+
+    /// Whether an agent's process is asked, as far as its environment tells.
+    pub(crate) fn is_of_a_run(&self) -> bool {
+        ["RUNYARD_RUN_ID", "RUNYARD_RUN_TOKEN"].iter().any(|name| self.0.contains_key(*name))
+    }
+
+    /// What they set, by full key.
+    pub(super) fn settings(&self) -> Result<Given, Vec<Problem>> {
+        let given = Section::Hub.settings().filter_map(|setting| {
+            let name = variable(setting.key);
+            let value = self.0.get(&name)?;
+            Some((setting, value.to_str().map(str::to_owned), Origin::Environment(name)))
+        });
+        checked(given)
+    }
+
+    /// Variables that are probably misspelt, with what was meant.
+    pub(super) fn misspelt(&self) -> Vec<(String, String)> {
+        let known: Vec<String> = Section::Hub.settings().map(|setting| variable(setting.key)).collect();
+        let names = self.0.keys().filter(|name| !known.contains(name) && !OTHERS.contains(&name.as_str()));
+        let meant = |name: &String| {
+            let tails: Vec<&str> = known.iter().filter_map(|known| known.strip_prefix(PREFIX)).collect();
+            closest(name.strip_prefix(PREFIX)?, &tails).map(|tail| format!("{PREFIX}{tail}"))
+        };
+        names.filter_map(|name| Some((name.clone(), meant(name)?))).collect()
+    }
+}
+
+impl FromIterator<(String, OsString)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (String, OsString)>>(variables: I) -> Self {
+        // Empty is as good as unset.
+        let ours = |(name, value): &(String, OsString)| name.starts_with(PREFIX) && !value.is_empty();
+        Environment(variables.into_iter().filter(ours).collect())
+    }
+}
+
+/// The variable of a key of `[hub]`.
+pub(super) fn variable(key: &str) -> String {
+    format!("{PREFIX}{}", key.to_ascii_uppercase())
+}
+
+/// Flags that a person gave and that stand for settings.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flags(Vec<(String, String)>);
+
+impl Flags {
+    /// Those of a command line; what is only a flag's default does not count.
+    pub(crate) fn of(matches: &ArgMatches) -> Self {
+        let given = Section::Hub.settings().filter_map(|setting| {
+            let flag = setting.key.replace('_', "-");
+            let by_person = matches.ids().any(|id| id.as_str() == flag)
+                && matches.value_source(&flag) == Some(ValueSource::CommandLine);
+            let value = by_person.then(|| matches.get_raw(&flag)).flatten()?.next_back()?;
+            Some((flag, value.to_str()?.to_owned()))
+        });
+        Flags(given.collect())
+    }
+
+    pub(super) fn settings(&self) -> Result<Given, Vec<Problem>> {
+        let given = self.0.iter().filter_map(|(flag, value)| {
+            let setting = Section::Hub.setting(&flag.replace('-', "_"))?;
+            Some((setting, Some(value.clone()), Origin::Flag(flag.clone())))
+        });
+        checked(given)
+    }
+}
+
+/// Values by full key.
+pub(super) type Given = Vec<(String, Sourced<Value>)>;
+
+fn checked(
+    given: impl Iterator<Item = (&'static Setting, Option<String>, Origin)>,
+) -> Result<Given, Vec<Problem>> {
+    let (mut values, mut problems) = (Vec::new(), Vec::new());
+    for (setting, text, origin) in given {
+        let value = text.map(|text| match setting.kind {
+            Kind::Number { .. } => json!(text.parse::<u64>().ok()),
+            _ => json!(text),
+        });
+        let key = format!("hub.{}", setting.key);
+        match value.filter(|value| setting.takes(value)) {
+            Some(value) => values.push((key, Sourced { value, origin })),
+            None => {
+                let fault = Fault::WrongValue { key, expected: setting.expected() };
+                problems.push(Problem { origin, fault });
+            }
+        }
+    }
+    if problems.is_empty() { Ok(values) } else { Err(problems) }
+}

@@ -1,0 +1,140 @@
+//! The values as types: what the hub, the agents and the backends are told.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use runyard_domain::{AgentProfile, BackendProfile, ExecutionPolicy, SecretScope};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::layers::{Values, names};
+use super::origin::Origin;
+use super::problem::{Fault, Hint, Problem};
+
+/// What the hub is told.
+#[derive(Clone)]
+pub(crate) struct Hub {
+    /// Where it listens.
+    pub(crate) listen: SocketAddr,
+    /// Where PostgreSQL is, with its password, so it is never shown; SQLite without it.
+    pub(crate) database_url: Option<String>,
+    /// How many runs are active on an edge at a time.
+    pub(crate) runs_max: usize,
+    /// After how long a session that waits for a person is parked.
+    pub(crate) park_after_ms: u64,
+    /// After how long an approval that nobody answered is a rejection.
+    pub(crate) approval_expiry_ms: u64,
+    /// How long an edge may take to accept a run.
+    pub(crate) accept_ms: u64,
+    /// How long it may take to prepare it.
+    pub(crate) prepare_ms: u64,
+    /// How long it may take to stop it.
+    pub(crate) stop_ms: u64,
+}
+
+impl Hub {
+    pub(super) fn of(values: &Values) -> Result<Self, Problem> {
+        let number = |key: &str| field::<u64>(values, &format!("hub.{key}"));
+        Ok(Hub {
+            listen: field(values, "hub.listen")?,
+            database_url: values
+                .get("hub.database_url")
+                .and_then(|url| url.value.as_str().map(str::to_owned)),
+            runs_max: field(values, "hub.runs_max")?,
+            park_after_ms: number("park_after_ms")?,
+            approval_expiry_ms: number("approval_expiry_ms")?,
+            accept_ms: number("accept_ms")?,
+            prepare_ms: number("prepare_ms")?,
+            stop_ms: number("stop_ms")?,
+        })
+    }
+}
+
+/// The agent profiles by their id.
+pub(super) fn agents(values: &Values) -> Result<BTreeMap<String, AgentProfile>, Vec<Problem>> {
+    let backends = names(values, "backends");
+    collected(names(values, "agents"), |id| {
+        let key = |name: &str| format!("agents.{id}.{name}");
+        let backend_profile: String = field(values, &key("backend"))?;
+        if !backends.contains(&backend_profile) {
+            let hint = Hint::of(&backend_profile, backends.iter().map(String::as_str));
+            let fault = Fault::UnknownName { key: key("backend"), what: "backend profile", hint };
+            return Err(wrong(values, &key("backend"), fault));
+        }
+        let budget = values.get(&key("budget")).and_then(|budget| budget.value.as_str());
+        Ok(AgentProfile {
+            id: id.to_owned(),
+            label: field(values, &key("label"))?,
+            backend_profile,
+            capabilities: field(values, &key("capabilities"))?,
+            preset: field(values, &key("preset"))?,
+            on_reject: field(values, &key("on_reject"))?,
+            execution_policy: ExecutionPolicy {
+                sandbox: field(values, &key("sandbox"))?,
+                network: field(values, &key("network"))?,
+                approval: field(values, &key("approval"))?,
+                timeout_ms: field(values, &key("timeout_ms"))?,
+                idle_ms: field(values, &key("idle_ms"))?,
+                budget: budget.map(str::to_owned),
+                secret_scope: SecretScope::default(),
+            },
+            runs_max: field(values, &key("runs_max"))?,
+        })
+    })
+}
+
+/// The backend profiles by their name.
+pub(super) fn backends(values: &Values) -> Result<BTreeMap<String, BackendProfile>, Vec<Problem>> {
+    collected(names(values, "backends"), |name| {
+        let prefix = format!("backends.{name}.");
+        let secrets = format!("{prefix}required_secret_keys");
+        let required = if values.contains_key(&secrets) { field(values, &secrets)? } else { Vec::new() };
+        let settings = values.iter().filter_map(|(key, value)| {
+            let name = key.strip_prefix(&prefix)?.strip_prefix("settings.")?;
+            Some((name.to_owned(), value.value.as_str()?.to_owned()))
+        });
+        Ok(BackendProfile {
+            profile: name.to_owned(),
+            backend_kind: field(values, &format!("{prefix}kind"))?,
+            required_secret_keys: required,
+            settings: settings.collect(),
+        })
+    })
+}
+
+fn collected<T>(
+    names: impl IntoIterator<Item = String>,
+    make: impl Fn(&str) -> Result<T, Problem>,
+) -> Result<BTreeMap<String, T>, Vec<Problem>> {
+    let (mut made, mut problems) = (BTreeMap::new(), Vec::new());
+    for name in names {
+        match make(&name) {
+            Ok(profile) => {
+                made.insert(name, profile);
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() { Ok(made) } else { Err(problems) }
+}
+
+fn field<T: DeserializeOwned>(values: &Values, key: &str) -> Result<T, Problem> {
+    let Some(value) = values.get(key) else {
+        return Err(wrong(values, key, Fault::Missing { key: key.to_owned() }));
+    };
+    serde_json::from_value::<T>(Value::clone(&value.value))
+        .map_err(|source| wrong(values, key, Fault::Unfit { key: key.to_owned(), source }))
+}
+
+/// A problem at the value's place, or where something else of the same table stands.
+fn wrong(values: &Values, key: &str, fault: Fault) -> Problem {
+    let table = key.rsplit_once('.').map_or(key, |(table, _)| table);
+    let beside = || {
+        let mut others = values.iter().filter(|(other, value)| {
+            other.starts_with(&format!("{table}.")) && value.origin != Origin::Default
+        });
+        others.next().map(|(_, value)| value)
+    };
+    let origin = values.get(key).filter(|value| value.origin != Origin::Default).or_else(beside);
+    Problem { origin: origin.map_or(Origin::Default, |value| value.origin.clone()), fault }
+}

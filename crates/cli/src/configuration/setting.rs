@@ -1,0 +1,228 @@
+//! Every setting that a file, a variable or a flag can give: what it takes, and what narrowing it means.
+//!
+//! The table says nothing about where a value comes from; that is the layers' matter.
+
+use std::net::SocketAddr;
+
+use runyard_domain::ExecutionPolicy;
+use serde_json::{Value, json};
+
+/// Which table of a file a setting stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// `[hub]`: for the data directory's file, variables and flags only.
+    Hub,
+    /// `[policy]`.
+    Policy,
+    /// `[agents.<id>]`.
+    Agent,
+    /// `[backends.<name>]`.
+    Backend,
+}
+
+/// What a setting takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// An address with its port.
+    Address,
+    /// Where PostgreSQL is, with its password.
+    DatabaseUrl,
+    /// A number; the lower is the narrower.
+    Number { min: u64, max: u64 },
+    /// One of these, the narrowest first.
+    Word(&'static [&'static str]),
+    /// Some of these; fewer are narrower.
+    Words(&'static [&'static str]),
+    /// An amount in US dollars; the lower is the narrower, and none is no limit.
+    Amount,
+    /// A text.
+    Text,
+    /// A list of texts.
+    Texts,
+    /// Names and a text for each.
+    Table,
+}
+
+/// One setting.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    pub(crate) section: Section,
+    pub(crate) key: &'static str,
+    pub(crate) kind: Kind,
+}
+
+/// An agent's runs that may be active at a time, unless it says otherwise.
+const AGENT_RUNS_MAX: u64 = 16;
+/// The most that a limit on active runs can be.
+const RUNS_MAX: Kind = Kind::Number { min: 1, max: 10_000 };
+/// No time is longer than that of a run.
+const MILLISECONDS: Kind = Kind::Number { min: 1, max: ExecutionPolicy::TIMEOUT_MS_MAX };
+const CAPABILITIES: &[&str] =
+    &["read", "diff", "write-request", "shell-request", "artifact", "review", "publish"];
+/// A year: whoever does not answer by then will not.
+const EXPIRY_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1000;
+const TEXT_CHARS_MAX: usize = 4_096;
+
+pub(crate) const PRESETS: &[&str] = &["strict", "default"];
+
+#[rustfmt::skip]
+pub(crate) const SETTINGS: [Setting; 24] = [
+    Setting { section: Section::Hub, key: "listen", kind: Kind::Address },
+    Setting { section: Section::Hub, key: "database_url", kind: Kind::DatabaseUrl },
+    Setting { section: Section::Hub, key: "runs_max", kind: RUNS_MAX },
+    Setting { section: Section::Hub, key: "park_after_ms", kind: MILLISECONDS },
+    Setting { section: Section::Hub, key: "approval_expiry_ms", kind: Kind::Number { min: 1, max: EXPIRY_MS_MAX } },
+    Setting { section: Section::Hub, key: "accept_ms", kind: MILLISECONDS },
+    Setting { section: Section::Hub, key: "prepare_ms", kind: MILLISECONDS },
+    Setting { section: Section::Hub, key: "stop_ms", kind: MILLISECONDS },
+    Setting { section: Section::Policy, key: "preset", kind: Kind::Word(PRESETS) },
+    Setting { section: Section::Agent, key: "label", kind: Kind::Text },
+    Setting { section: Section::Agent, key: "backend", kind: Kind::Text },
+    Setting { section: Section::Agent, key: "capabilities", kind: Kind::Words(CAPABILITIES) },
+    Setting { section: Section::Agent, key: "preset", kind: Kind::Word(PRESETS) },
+    Setting { section: Section::Agent, key: "on_reject", kind: Kind::Word(&["cancel", "continue"]) },
+    Setting { section: Section::Agent, key: "runs_max", kind: RUNS_MAX },
+    Setting { section: Section::Agent, key: "sandbox", kind: Kind::Word(&["read-only", "workspace-write", "none"]) },
+    Setting { section: Section::Agent, key: "network", kind: Kind::Word(&["deny", "ask", "allow"]) },
+    Setting { section: Section::Agent, key: "approval", kind: Kind::Word(&["never", "ask"]) },
+    Setting { section: Section::Agent, key: "timeout_ms", kind: MILLISECONDS },
+    Setting { section: Section::Agent, key: "idle_ms", kind: MILLISECONDS },
+    Setting { section: Section::Agent, key: "budget", kind: Kind::Amount },
+    Setting { section: Section::Backend, key: "kind", kind: Kind::Text },
+    Setting { section: Section::Backend, key: "required_secret_keys", kind: Kind::Texts },
+    Setting { section: Section::Backend, key: "settings", kind: Kind::Table },
+];
+
+impl Section {
+    pub(crate) fn settings(self) -> impl Iterator<Item = &'static Setting> {
+        SETTINGS.iter().filter(move |setting| setting.section == self)
+    }
+
+    pub(crate) fn setting(self, key: &str) -> Option<&'static Setting> {
+        self.settings().find(|setting| setting.key == key)
+    }
+}
+
+impl Setting {
+    /// The setting behind a full key, such as `agents.codex.sandbox`.
+    pub(crate) fn of(full_key: &str) -> Option<&'static Setting> {
+        let parts: Vec<&str> = full_key.splitn(4, '.').collect();
+        match *parts.as_slice() {
+            ["hub", key] => Section::Hub.setting(key),
+            ["policy", key] => Section::Policy.setting(key),
+            ["agents", _, key] => Section::Agent.setting(key),
+            ["backends", _, key] | ["backends", _, key, _] => Section::Backend.setting(key),
+            _ => None,
+        }
+    }
+
+    /// What it is for an agent that does not say.
+    pub(crate) fn agent_default(&self, agent: &str) -> Option<Value> {
+        let policy = ExecutionPolicy::default();
+        match self.key {
+            "label" => Some(json!(agent)),
+            "capabilities" => Some(json!(["read", "diff", "write-request", "shell-request", "artifact"])),
+            "on_reject" => Some(json!("cancel")),
+            "runs_max" => Some(json!(AGENT_RUNS_MAX)),
+            "sandbox" => Some(json!(policy.sandbox)),
+            "network" => Some(json!(policy.network)),
+            "approval" => Some(json!(policy.approval)),
+            "timeout_ms" => Some(json!(policy.timeout_ms)),
+            "idle_ms" => Some(json!(policy.idle_ms)),
+            _ => None,
+        }
+    }
+
+    /// What is expected, in words.
+    pub(crate) fn expected(&self) -> String {
+        match self.kind {
+            Kind::Address => "an address with its port, as in \"127.0.0.1:4710\"".to_owned(),
+            Kind::DatabaseUrl => "a URL that begins with postgres:// or postgresql://".to_owned(),
+            Kind::Number { min, max } => format!("a whole number from {min} to {max}"),
+            Kind::Word(words) => format!("one of {}", quoted(words)),
+            Kind::Words(words) => format!("a list of some of {}", quoted(words)),
+            Kind::Amount => "an amount in US dollars as a text, as in \"2.50\"".to_owned(),
+            Kind::Text => format!("a text of 1 to {TEXT_CHARS_MAX} characters"),
+            Kind::Texts => "a list of texts".to_owned(),
+            Kind::Table => "a table of texts".to_owned(),
+        }
+    }
+
+    /// Whether a value of the right type is also one of those that it takes.
+    pub(crate) fn takes(&self, value: &Value) -> bool {
+        let text = value.as_str();
+        let is_text = |text: &str| !text.is_empty() && text.chars().count() <= TEXT_CHARS_MAX;
+        let all = |fits: &dyn Fn(&str) -> bool| {
+            value.as_array().is_some_and(|items| items.iter().all(|item| item.as_str().is_some_and(fits)))
+        };
+        match self.kind {
+            Kind::Address => text.is_some_and(|text| text.parse::<SocketAddr>().is_ok()),
+            Kind::DatabaseUrl => text.is_some_and(|text| {
+                ["postgres://", "postgresql://"].iter().any(|start| text.starts_with(start))
+            }),
+            Kind::Number { min, max } => value.as_u64().is_some_and(|number| (min..=max).contains(&number)),
+            Kind::Word(words) => text.is_some_and(|text| words.contains(&text)),
+            Kind::Words(words) => all(&|text| words.contains(&text)),
+            Kind::Amount => text.is_some_and(|text| millionths(text).is_some()),
+            Kind::Text | Kind::Table => text.is_some_and(is_text),
+            Kind::Texts => all(&is_text),
+        }
+    }
+
+    /// Whether `value` allows no more than `base`. Where there is no order, only the same does.
+    pub(crate) fn is_within(&self, value: &Value, base: &Value) -> bool {
+        let ordered = matches!(self.section, Section::Policy | Section::Agent);
+        value == base || (ordered && self.is_lower(value, base))
+    }
+
+    fn is_lower(&self, value: &Value, base: &Value) -> bool {
+        match self.kind {
+            Kind::Number { .. } => value.as_u64() <= base.as_u64(),
+            Kind::Word(words) => {
+                let place = |value: &Value| words.iter().position(|word| value.as_str() == Some(word));
+                matches!((place(value), place(base)), (Some(value), Some(base)) if value <= base)
+            }
+            Kind::Words(_) => match (value.as_array(), base.as_array()) {
+                (Some(some), Some(all)) => some.iter().all(|one| all.contains(one)),
+                _ => false,
+            },
+            Kind::Amount => {
+                let amount = |value: &Value| value.as_str().and_then(millionths);
+                matches!((amount(value), amount(base)), (Some(value), Some(base)) if value <= base)
+            }
+            Kind::Address | Kind::DatabaseUrl | Kind::Text | Kind::Texts | Kind::Table => false,
+        }
+    }
+
+    /// What is left of `given` where no more than `base` may be allowed; nothing where it may not count at all.
+    pub(crate) fn narrowed(&self, given: &Value, base: Option<&Value>) -> Option<Value> {
+        let Some(base) = base else {
+            // A limit where there was none.
+            return matches!(self.kind, Kind::Amount).then(|| given.clone());
+        };
+        if self.is_within(given, base) {
+            return Some(given.clone());
+        }
+        match (self.kind, given.as_array(), base.as_array()) {
+            (Kind::Words(_), Some(given), Some(base)) => {
+                Some(base.iter().filter(|one| given.contains(one)).cloned().collect())
+            }
+            _ => None,
+        }
+    }
+}
+
+fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
+}
+
+/// An amount in millionths, if it is one: digits, and up to six after a point.
+fn millionths(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(part) || part.len() > 6 {
+        return None;
+    }
+    let part: u64 = format!("{part:0<6}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(part)
+}

@@ -1,0 +1,156 @@
+//! A whole hub in this process: database, engine, and an edge of its own at the other end of an in-memory link.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use runyard::{ActionError, Code, Runtime};
+use runyard_edge::{AllowList, Edge, EdgeOptions, Supervisors};
+use runyard_domain::Actor;
+use runyard_domain::run::Who;
+use runyard_engine::{
+    AuditFact, Engine, EngineError, EngineOptions, Installation, Limits, TrustGiven,
+};
+use runyard_store::{Clock, SystemClock};
+use tokio::io::duplex;
+use tokio::task::JoinHandle;
+
+use crate::configuration::{Configuration, ConfigurationProblems};
+use crate::database::{Database, Opened};
+use crate::home::Home;
+use crate::trust::TrustRecords;
+use crate::{installation, wiring};
+
+/// The edge in the hub's own process.
+const EDGE: &str = "local";
+/// How much of the link is on its way at most.
+const LINK_BYTES: usize = 256 * 1024;
+/// How long the edge may take to stop everything.
+const STOP: Duration = Duration::from_secs(20);
+
+/// A hub with its edge.
+pub(crate) struct Hub {
+    pub(crate) engine: Engine,
+    pub(crate) runtime: Runtime,
+    edge: JoinHandle<()>,
+    link: JoinHandle<()>,
+    background: Vec<JoinHandle<()>>,
+    _database: Opened,
+}
+
+impl Hub {
+    /// Starts it, and goes on with the runs that an earlier process left. `url` is where it will answer.
+    pub(crate) async fn start(
+        home: &Home,
+        configuration: &Configuration,
+        url: &str,
+    ) -> Result<Self, ActionError> {
+        let database = Database::of(home, configuration).open("runyard up").await?;
+        let store = database.store();
+        let key = installation::tag_key(home).map_err(|error| refused(format!("{error:#}")))?;
+        let redactor = installation::redactor(home, key.clone()).build();
+        let redactor = redactor.map_err(|error| refused(error.to_string()))?;
+        runyard_redact::process::set(redactor.clone());
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let record = Installation::open(Arc::clone(&store), redactor.clone(), Arc::clone(&clock)).await;
+        let workspaces = AllowList::open(&home.edge(), EDGE, &[home.path().to_owned()]);
+        let workspaces =
+            workspaces.map_err(|error| ActionError::new(error.code(), format!("Cannot start: {error}.")))?;
+        let backends = wiring::backends(home, configuration).map_err(|error| refused(format!("{error:#}")))?;
+        let kinds: Vec<&str> = backends.keys().map(String::as_str).collect();
+        configuration.check_kinds(&kinds).map_err(ActionError::from)?;
+        let engine = Engine::start(EngineOptions {
+            store: Arc::clone(&store),
+            redactor: redactor.clone(),
+            clock: Arc::clone(&clock),
+            owner: owner(&database),
+            catalog: wiring::catalog(configuration, &backends),
+            workspaces: Arc::new(workspaces.clone()),
+            installation: record.map_err(EngineError::from).map_err(not_started)?,
+            limits: limits(configuration),
+        });
+        let engine = engine.await.map_err(not_started)?;
+        audit_trust(home, engine.installation()).await?;
+        let (home_of_redactor, key_of_redactor) = (home.clone(), key);
+        let edge = Edge::new(EdgeOptions {
+            id: EDGE.to_owned(),
+            home: home.edge(),
+            url: url.to_owned(),
+            search_path: std::env::var("PATH").unwrap_or_default(),
+            sandbox: "none".to_owned(),
+            backends,
+            workspaces,
+            supervision: Arc::new(Supervisors::new()),
+            redactors: Arc::new(move || installation::redactor(&home_of_redactor, key_of_redactor.clone())),
+            clock,
+        });
+        let edge = edge.map_err(|error| refused(error.to_string()))?;
+        let (hub_end, edge_end) = duplex(LINK_BYTES);
+        let attached = engine.clone();
+        let link = tokio::spawn(async move { attached.attach(hub_end).await });
+        let edge = tokio::spawn(async move {
+            if let Err(error) = edge.serve(edge_end).await {
+                tracing::error!(%error, "the edge stopped");
+            }
+        });
+        let background = engine.go().await.map_err(not_started)?;
+        let runtime = wiring::hub_runtime(home, configuration, store, redactor, engine.clone());
+        let runtime = runtime.map_err(|error| refused(format!("{error:#}")))?;
+        Ok(Hub { engine, runtime, edge, link, background, _database: database })
+    }
+
+    /// Stops everything that it started. Runs are gone on with by the next hub.
+    pub(crate) async fn stop(self) {
+        self.engine.stop();
+        self.background.iter().for_each(JoinHandle::abort);
+        // Without its other end the edge stops all sessions.
+        self.link.abort();
+        if tokio::time::timeout(STOP, self.edge).await.is_err() {
+            tracing::error!("the edge did not stop in time");
+        }
+    }
+}
+
+/// Keeps in the audit what people trust, each once: `runyard trust` works without a hub.
+async fn audit_trust(home: &Home, installation: &Installation) -> Result<(), ActionError> {
+    let records = TrustRecords::read(home.path()).map_err(|problem| ConfigurationProblems(vec![problem]))?;
+    for record in records.all() {
+        let given = TrustGiven { path: record.path.display().to_string(), digest: record.digest.to_string() };
+        let by = Who::from(&Actor::owner(&record.by));
+        let recorded = installation.record_once(record.append_id(), &by, AuditFact::Trust(given)).await;
+        recorded.map_err(|error| ActionError::new(error.code(), format!("Cannot start: {error}.")))?;
+    }
+    Ok(())
+}
+
+/// Who holds leases. A hub that has its database alone goes on at once with what the one before it drove; on a shared one every
+/// process is somebody else.
+fn owner(database: &Opened) -> String {
+    match database {
+        Opened::Sqlite(_) => "hub".to_owned(),
+        Opened::Postgres(_) => {
+            let unique = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id());
+            format!("hub-{unique:016x}")
+        }
+    }
+}
+
+fn limits(configuration: &Configuration) -> Limits {
+    let hub = configuration.hub();
+    Limits {
+        runs_per_edge_max: hub.runs_max,
+        accept_ms: hub.accept_ms,
+        prepare_ms: hub.prepare_ms,
+        close_ms: hub.stop_ms,
+        park_after_ms: hub.park_after_ms,
+        approval_expiry_ms: hub.approval_expiry_ms,
+        ..Limits::default()
+    }
+}
+
+fn refused(reason: String) -> ActionError {
+    ActionError::new(Code::StorageIo, format!("Cannot start: {reason}."))
+}
+
+fn not_started(error: EngineError) -> ActionError {
+    ActionError::new(error.code(), format!("Cannot start: {error}."))
+}

@@ -1,0 +1,142 @@
+//! The hub of a home: one that runs already, or one that this process runs and serves.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use runyard::{ActionError, Code};
+use runyard_server::Hub as HubApi;
+use runyard_surfaces::http::{Launch, LaunchError};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::configuration::Configuration;
+use crate::home::Home;
+use crate::hub::Hub;
+use crate::hub_client::HubClient;
+use crate::hub_file::HubFile;
+
+/// How often a hub that is just starting or stopping in another process is looked for again.
+const LOOKS_MAX: u32 = 200;
+/// How long between two looks.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The hub that a command works with.
+pub(crate) struct AnyHub {
+    client: HubClient,
+    here: Option<HubHere>,
+}
+
+impl AnyHub {
+    /// The hub that runs, or one that goes with this command. Of several commands at a time one has it, and the others use it.
+    pub(crate) async fn get(home: &Home) -> Result<Self, ActionError> {
+        let mut looks = 0;
+        loop {
+            if let Some(client) = HubClient::find(home).await {
+                return Ok(AnyHub { client, here: None });
+            }
+            match HubHere::for_a_command(home).await {
+                Ok(here) => return Ok(AnyHub { client: here.client.clone(), here: Some(here) }),
+                Err(error) if *error.code() == Code::Conflict && looks < LOOKS_MAX => {
+                    looks += 1;
+                    tokio::time::sleep(LOOK).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The hub that runs, if one does.
+    pub(crate) async fn find(home: &Home) -> Option<Self> {
+        HubClient::find(home).await.map(|client| AnyHub { client, here: None })
+    }
+
+    /// Talks to it.
+    pub(crate) fn client(&self) -> &HubClient {
+        &self.client
+    }
+
+    /// Whether it is in this process.
+    pub(crate) fn is_here(&self) -> bool {
+        self.here.is_some()
+    }
+
+    /// Stops it if it goes with this command.
+    pub(crate) async fn stop(self) {
+        if let Some(here) = self.here {
+            here.stop().await;
+        }
+    }
+}
+
+/// How long a hub is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stay {
+    /// Until somebody stops it.
+    UntilStopped,
+    /// As long as a command needs it.
+    WithCommand,
+}
+
+/// A hub that is served.
+pub(crate) struct HubHere {
+    hub: Hub,
+    client: HubClient,
+    stop: CancellationToken,
+    serving: JoinHandle<()>,
+    _file: HubFile,
+}
+
+impl HubHere {
+    /// A hub for a command that found none, on any port: others on this machine can answer its approvals.
+    async fn for_a_command(home: &Home) -> Result<Self, ActionError> {
+        let configuration = Configuration::of_data(home)?;
+        let listen = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+        let launch =
+            Launch { listen, allow_plaintext: false, known_as: Vec::new(), token_file: home.token() };
+        HubHere::start(home, &configuration, launch, Stay::WithCommand).await
+    }
+
+    /// Starts and serves it. It returns when requests are answered.
+    pub(crate) async fn start(
+        home: &Home,
+        configuration: &Configuration,
+        launch: Launch,
+        stay: Stay,
+    ) -> Result<Self, ActionError> {
+        home.make().map_err(|error| {
+            let message = format!("Cannot make {}: {}.", home.path().display(), error.kind());
+            ActionError::new(Code::StorageIo, message)
+        })?;
+        let file = HubFile::claim(home)?;
+        let opened = launch.open().await.map_err(LaunchError::into_action_error)?;
+        let url = opened.url();
+        let hub = Hub::start(home, configuration, &url).await?;
+        let stop = CancellationToken::new();
+        let api = HubApi {
+            name: "runyard".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: hub.engine.clone(),
+            runtime: hub.runtime.clone(),
+            stop: stop.clone(),
+        };
+        let guard = opened.guard(api.tokens(opened.owner));
+        let router = api.router(guard).map_err(|error| LaunchError::Route(error).into_action_error())?;
+        let serving = tokio::spawn(opened.serve(router, stop.clone()));
+        file.tell(&url, stay);
+        let client = HubClient::at(home, &url, stay);
+        let client = client.ok_or_else(|| ActionError::internal("the token cannot be read"))?;
+        Ok(HubHere { hub, client, stop, serving, _file: file })
+    }
+
+    /// Talks to it.
+    pub(crate) fn client(&self) -> &HubClient {
+        &self.client
+    }
+
+    /// Stops serving, then everything that runs. What is unfinished is gone on with by the next hub.
+    pub(crate) async fn stop(self) {
+        self.stop.cancel();
+        self.hub.stop().await;
+        let _ = self.serving.await;
+    }
+}

@@ -1,0 +1,199 @@
+//! The commands that are actions under another name: `runs list` is `call run-list`.
+//!
+//! The table is all there is to them: flags, help and output come from the action.
+
+use std::ffi::OsString;
+
+use clap::{Arg, Command};
+use runyard::Runtime;
+use runyard_surfaces::cli::{ExtraCommand, ExtraRun};
+use serde_json::Value;
+
+use crate::run::{DEFAULT_AGENT, absolute};
+
+/// A verb: its name, the action, the flags that its plain arguments stand for, and what it does.
+type Verb = (&'static str, &'static str, &'static [&'static str], &'static str);
+
+#[rustfmt::skip]
+const NOUNS: &[(&str, &str, &[Verb])] = &[
+    ("runs", "Look at runs and end them", &[
+        ("list", "run-list", &[], "The runs, newest first"),
+        ("show", "run-show", &["id"], "One run"),
+        ("events", "run-events", &["id"], "The events of a run"),
+        ("cancel", "run-cancel", &["id"], "End a run"),
+        ("turn", "run-command --kind=turn", &["id", "text"], "Give a run a further turn"),
+        ("steer", "run-command --kind=steer", &["id", "text"], "Say something into the turn that runs"),
+        ("interrupt", "run-command --kind=interrupt", &["id"], "End the turn that runs"),
+    ]),
+    ("workspaces", "The directories that agents may work on", &[
+        ("list", "workspace-list", &[], "The allow-list"),
+        ("add", "workspace-add", &["path"], "Allow a directory"),
+        ("rm", "workspace-remove", &["id"], "Take a directory off the list"),
+    ]),
+    ("policy", "What agents may do without asking, and what never", &[
+        ("show", "policy-show", &[], "The rules that count"),
+        ("add", "policy-add", &["effect", "kind", "match"], "Add a rule: allow, ask or deny"),
+        ("rm", "policy-remove", &["id"], "Remove a stored rule"),
+        ("test", "policy-test", &["command"], "How a request would be judged, and why"),
+    ]),
+    ("tokens", "Named tokens for people", &[
+        ("list", "token-list", &[], "The tokens, without their text"),
+        ("create", "token-create", &["name", "role"], "Make a token; it is shown once"),
+        ("revoke", "token-revoke", &["id"], "Revoke a token"),
+    ]),
+    ("audit", "Who did what", &[
+        ("show", "audit-list", &[], "The entries"),
+        ("verify", "audit-verify", &[], "Check the chain of entries"),
+    ]),
+    ("agents", "The agent profiles", &[("list", "agent-list", &[], "The agent profiles")]),
+    ("backends", "The backend profiles", &[("list", "backend-list", &[], "The backend profiles")]),
+    ("edges", "The edges", &[("list", "edge-list", &[], "The edges")]),
+    ("sessions", "The conversations that runs share", &[("list", "session-list", &[], "The sessions")]),
+];
+
+/// The commands, for help and completions. Their flags are those of the actions.
+pub(crate) fn commands(runtime: &Runtime) -> Vec<ExtraCommand> {
+    NOUNS.iter().map(|(noun, about, verbs)| extra(command(runtime, noun, about, verbs))).collect()
+}
+
+fn command(runtime: &Runtime, noun: &'static str, about: &'static str, verbs: &[Verb]) -> Command {
+    let verb = |(name, action, plain, about): &Verb| {
+        let (action, set) = action.split_once(' ').unwrap_or((action, ""));
+        let found = runtime.actions().find(|found| found.name() == action.replace('-', "_"));
+        let schema = found.map(|found| found.spec().input.json().clone()).unwrap_or_default();
+        let fields = schema["properties"].as_object().cloned().unwrap_or_default();
+        let needed = schema["required"].as_array().cloned().unwrap_or_default();
+        let arg = |name: &str, field: &Value| {
+            let about = field["description"].as_str().unwrap_or_default();
+            Arg::new(name.to_owned()).help(about.to_owned()).value_name(name.to_uppercase())
+        };
+        let positional = plain.iter().map(|name| {
+            let field = fields.get(*name).unwrap_or(&Value::Null);
+            arg(name, field).required(needed.iter().any(|needed| needed == name))
+        });
+        let flags = fields
+            .iter()
+            .filter(|(name, _)| !plain.contains(&name.as_str()) && !set.starts_with(&format!("--{name}=")));
+        let flags = flags.map(|(name, field)| arg(name, field).long(kebab(name)));
+        let about = about.to_string();
+        Command::new(*name).about(about).args(positional).args(flags)
+    };
+    let single = verbs.len() == 1;
+    Command::new(noun)
+        .about(about)
+        .subcommand_required(!single)
+        .arg_required_else_help(!single)
+        .subcommands(verbs.iter().map(verb))
+}
+
+fn kebab(name: &str) -> String {
+    let mut kebab = String::new();
+    for character in name.chars() {
+        if character.is_ascii_uppercase() {
+            kebab.push('-');
+        }
+        kebab.push(if character == '_' { '-' } else { character.to_ascii_lowercase() });
+    }
+    kebab
+}
+
+fn extra(command: Command) -> ExtraCommand {
+    // Whatever is a whole command was rewritten before; only help and mistakes come here.
+    ExtraCommand { command, run: Box::new(|_| Box::pin(async { Ok(0_u8) }) as ExtraRun) }
+}
+
+/// The same command line in terms of `call`; as it is where it is none of these, or asks for help.
+pub(crate) fn rewritten(arguments: Vec<OsString>) -> Vec<OsString> {
+    let texts: Option<Vec<&str>> = arguments.iter().map(|argument| argument.to_str()).collect();
+    match texts.as_deref().and_then(as_call) {
+        Some(call) => call.into_iter().map(OsString::from).collect(),
+        None => arguments,
+    }
+}
+
+fn as_call(arguments: &[&str]) -> Option<Vec<String>> {
+    let (noun, rest) = arguments.split_first()?;
+    let (_, _, verbs) = NOUNS.iter().find(|(name, _, _)| name == noun)?;
+    if rest.iter().any(|argument| matches!(*argument, "-h" | "--help")) {
+        return None;
+    }
+    let (verb, rest) = match (verbs, rest.split_first()) {
+        ([only], None) => (only, rest),
+        ([only], Some((first, _))) if first.starts_with('-') => (only, rest),
+        (verbs, Some((first, rest))) => (verbs.iter().find(|(name, ..)| name == first)?, rest),
+        _ => return None,
+    };
+    let (_, action, plain, _) = verb;
+    let mut call = vec!["call".to_owned()];
+    call.extend(action.split(' ').map(str::to_owned));
+    let mut plain = plain.iter();
+    let mut flags_value = false;
+    for argument in rest {
+        let names = argument.starts_with("--");
+        match plain.as_slice().first() {
+            Some(name) if !names && !flags_value => {
+                plain.next();
+                call.push(format!("--{name}={}", value(name, argument)));
+            }
+            _ => call.push((*argument).to_owned()),
+        }
+        // A flag without `=` takes the argument after it.
+        flags_value = names && !argument.contains('=') && !matches!(*argument, "--confirm" | "--schema");
+    }
+    if *action == "policy-test" {
+        assume(&mut call, "agent", DEFAULT_AGENT);
+        assume(&mut call, "workspace", &value("path", "."));
+    }
+    Some(call)
+}
+
+/// Gives a flag its value where the command line has none.
+fn assume(call: &mut Vec<String>, flag: &str, value: &str) {
+    let (name, given) = (format!("--{flag}"), format!("--{flag}="));
+    if !call.iter().any(|argument| *argument == name || argument.starts_with(&given)) {
+        call.push(given + value);
+    }
+}
+
+/// A directory is meant from here, and the hub may be elsewhere.
+fn value(name: &str, given: &str) -> String {
+    if name != "path" {
+        return given.to_owned();
+    }
+    absolute(std::path::Path::new(given)).unwrap_or_else(|_| given.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_noun_and_a_verb_are_an_action() {
+        #[track_caller]
+        fn check(given: &str, expected: &str) {
+            let given: Vec<OsString> = given.split(' ').map(OsString::from).collect();
+            let found: Vec<String> =
+                rewritten(given).into_iter().map(|argument| argument.into_string().unwrap()).collect();
+            assert_eq!(found.join(" "), expected);
+        }
+        check("runs list", "call run-list");
+        check("runs list --state running", "call run-list --state running");
+        check("runs show run_1 --output json", "call run-show --id=run_1 --output json");
+        check("runs events --limit 5 run_1", "call run-events --limit 5 --id=run_1");
+        check("runs turn run_1 more", "call run-command --kind=turn --id=run_1 --text=more");
+        check("policy add deny shell rm", "call policy-add --effect=deny --kind=shell --match=rm");
+        let here = absolute(std::path::Path::new(".")).unwrap();
+        check("policy test ls", &format!("call policy-test --command=ls --agent=demo --workspace={here}"));
+        check(
+            "policy test ls --agent codex --workspace=site",
+            "call policy-test --command=ls --agent codex --workspace=site",
+        );
+        check("workspaces add .", &format!("call workspace-add --path={here}"));
+        check("agents", "call agent-list");
+        check("agents --output json", "call agent-list --output json");
+        check("runs --help", "runs --help");
+        check("runs show --help", "runs show --help");
+        check("runs nonsense", "runs nonsense");
+        check("call run-list", "call run-list");
+    }
+}

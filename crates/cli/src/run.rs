@@ -1,0 +1,215 @@
+//! `runyard run`: starts a run, follows it to its end, and asks the person at the terminal what needs an approval.
+//!
+//! It is a client of the hub, also of one that it starts itself because none runs.
+
+mod ask;
+mod follow;
+mod show;
+
+pub(crate) use self::show::asked;
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use runyard::{ActionError, Code, Envelope};
+use runyard_surfaces::cli::{ExtraCommand, ExtraRun, cancelled_by_signal, show_data};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::home::Home;
+use crate::hub_client::HubClient;
+use crate::hub_here::{AnyHub, Stay};
+
+/// The agent that needs nothing.
+pub(crate) const DEFAULT_AGENT: &str = "demo";
+
+/// How the run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// For people.
+    Text,
+    /// Each event a line.
+    Events,
+    /// Only the end.
+    Json,
+}
+
+impl Shown {
+    fn asked_for(matches: &ArgMatches) -> Self {
+        match matches.get_one::<String>("output").map(String::as_str) {
+            Some("text") => Shown::Text,
+            Some("json") => Shown::Json,
+            Some(_) => Shown::Events,
+            None if std::io::stdout().is_terminal() => Shown::Text,
+            None => Shown::Events,
+        }
+    }
+}
+
+pub(crate) fn command(home: Home) -> ExtraCommand {
+    let command = Command::new("run")
+        .about("Run an agent on a task, here, and follow it")
+        .after_help(
+            "The agent works in its own copy of the workspace. On a terminal what needs an approval is asked here; \
+             elsewhere the events are printed as lines of JSON and the approval waits for another surface.\n\n\
+             Exit codes: 0 completed, 124 took too long, 130 cancelled by a person, 1 otherwise.",
+        )
+        .arg(Arg::new("task").value_name("TASK").required(true).help("What is to be done"))
+        .arg(flag("agent", "AGENT", "The agent profile; demo without, or that of the run to continue"))
+        .arg(flag("workspace", "DIR", "The workspace: a directory, an id or a label; here without"))
+        .arg(flag("backend", "PROFILE", "Another backend profile than the agent's"))
+        .arg(flag("continue", "RUN", "Go on from this run: same session, same conversation"))
+        .arg(flag("timeout-ms", "MS", "How long it may take, not counting approvals"))
+        .arg(
+            flag("approval", "WHEN", "Whether people may be asked; what would be asked is denied otherwise")
+                .value_parser(["ask", "never"]),
+        )
+        .arg(flag("idempotency-key", "KEY", "Starts at most one run for the key"))
+        .arg(
+            Arg::new("detach")
+                .long("detach")
+                .action(ArgAction::SetTrue)
+                .help("Print the run's id and return; a hub must be running"),
+        );
+    let run = move |matches: ArgMatches| Box::pin(run(home, matches)) as ExtraRun;
+    ExtraCommand { command, run: Box::new(run) }
+}
+
+fn flag(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
+}
+
+async fn run(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
+    let shown = Shown::asked_for(&matches);
+    let stop = cancelled_by_signal();
+    let detach = matches.get_flag("detach");
+    let mut hub = match detach {
+        true => lasting(&home).await?,
+        false => AnyHub::get(&home).await?,
+    };
+    let outcome = match create(hub.client(), &matches, shown, &stop).await {
+        Ok(made) if detach => Ok(detached(&matches, made)),
+        Ok(made) => follow::to_the_end(&home, &mut hub, &made, shown, &stop).await,
+        Err(error) => Err(error),
+    };
+    hub.stop().await;
+    outcome
+}
+
+/// A hub that is still there when this command is not.
+async fn lasting(home: &Home) -> Result<AnyHub, ActionError> {
+    let found = AnyHub::find(home).await.filter(|hub| hub.client().stay() == Stay::UntilStopped);
+    found.ok_or_else(|| {
+        let message = "No hub runs here that could go on with the run; start one with \"runyard up\".";
+        ActionError::new(Code::Conflict, message)
+    })
+}
+
+/// The id alone for people and their scripts; the whole answer where JSON is asked for.
+fn detached(matches: &ArgMatches, made: Value) -> u8 {
+    match matches.get_one::<String>("output").map(String::as_str) {
+        Some("json" | "ndjson") => show_data(matches, made),
+        _ => {
+            let id = made["run"]["id"].as_str().unwrap_or_default();
+            let _ = writeln!(std::io::stdout(), "{id}");
+            0
+        }
+    }
+}
+
+/// Starts the run. On a terminal a directory that is not allowed yet can be allowed on the spot.
+async fn create(
+    client: &HubClient,
+    matches: &ArgMatches,
+    shown: Shown,
+    stop: &CancellationToken,
+) -> Result<Value, ActionError> {
+    let input = input(client, matches).await?;
+    let key = matches.get_one::<String>("idempotency-key").map(String::as_str);
+    let envelope = client.invoke("run_create", input.clone(), false, key).await?;
+    let outside = envelope.error().is_some_and(|failure| failure.code == Code::WorkspaceOutsideAllowlist);
+    let place = input["workspace"].as_str().unwrap_or_default().to_owned();
+    if outside && (shown != Shown::Text || !ask::can_ask()) {
+        return data(envelope).map_err(|error| with_next_step(error, &place));
+    }
+    if !outside {
+        return data(envelope);
+    }
+    if !Path::new(&place).is_absolute() {
+        return data(envelope);
+    }
+    match ask::allow_workspace(&place, stop).await {
+        Some(true) => {}
+        Some(false) => return data(envelope).map_err(|error| with_next_step(error, &place)),
+        None => return Err(ActionError::cancelled()),
+    }
+    data(client.invoke("workspace_add", json!({"path": place}), true, None).await?)?;
+    data(client.invoke("run_create", input, false, key).await?)
+}
+
+/// The refusal with the command that changes it.
+fn with_next_step(error: ActionError, place: &str) -> ActionError {
+    let message = format!("{} Allow it with \"runyard workspaces add {place}\".", error.message());
+    ActionError::new(Code::WorkspaceOutsideAllowlist, message)
+}
+
+async fn input(client: &HubClient, matches: &ArgMatches) -> Result<Value, ActionError> {
+    let text = |name: &str| matches.get_one::<String>(name).cloned();
+    // Going on means with the same agent and in the same place, where nothing else is said.
+    let parent = match text("continue") {
+        Some(parent) => data(client.invoke("run_show", json!({"id": parent}), false, None).await?)?,
+        None => Value::Null,
+    };
+    let before = |value: &Value| value.as_str().map(str::to_owned);
+    let workspace = match text("workspace") {
+        // An id or a label goes as it is; what is a directory is named by its path.
+        Some(given) if Path::new(&given).is_dir() => absolute(Path::new(&given))?,
+        Some(given) => given,
+        None => match before(&parent["run"]["workspace"]["id"]) {
+            Some(workspace) => workspace,
+            None => absolute(Path::new("."))?,
+        },
+    };
+    let agent = text("agent").or_else(|| before(&parent["run"]["agentId"]));
+    let agent = agent.unwrap_or_else(|| DEFAULT_AGENT.to_owned());
+    let mut input = json!({"task": text("task"), "agent": agent, "workspace": workspace});
+    if let Some(backend) = text("backend") {
+        input["backendProfile"] = backend.into();
+    }
+    if let Some(parent) = text("continue") {
+        input["continues"] = parent.into();
+    }
+    let mut policy = serde_json::Map::new();
+    if let Some(ms) = text("timeout-ms") {
+        let ms: u64 = ms.parse().map_err(|_| {
+            ActionError::new(
+                Code::ValidationError,
+                "Expected a whole number of milliseconds in --timeout-ms.",
+            )
+        })?;
+        policy.insert("timeoutMs".to_owned(), ms.into());
+    }
+    if let Some(approval) = text("approval") {
+        policy.insert("approval".to_owned(), approval.into());
+    }
+    if !policy.is_empty() {
+        input["executionPolicy"] = Value::Object(policy);
+    }
+    Ok(input)
+}
+
+pub(crate) fn absolute(path: &Path) -> Result<String, ActionError> {
+    let path = path.canonicalize().map_err(|error| {
+        let message = format!("Cannot use {} as a workspace: {}.", path.display(), error.kind());
+        ActionError::new(Code::ValidationError, message)
+    })?;
+    path.into_os_string()
+        .into_string()
+        .map_err(|_| ActionError::new(Code::ValidationError, "The workspace's path is not valid UTF-8."))
+}
+
+/// The data of an envelope, or its failure.
+pub(crate) fn data(envelope: Envelope) -> Result<Value, ActionError> {
+    envelope.outcome.map_err(ActionError::from)
+}

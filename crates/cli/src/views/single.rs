@@ -1,0 +1,125 @@
+//! One thing, in lines or in a sentence.
+
+use runyard_surfaces::cli::printable;
+use serde_json::Value;
+
+use super::{age, fields, items, text};
+use crate::run::asked;
+
+pub(super) fn run(run: &Value) -> Value {
+    let task = match run["task"]["action"].as_str() {
+        Some(action) => format!("action {action} {}", text(&run["task"]["input"])),
+        None => run["task"].as_str().unwrap_or_default().to_owned(),
+    };
+    let ended = match run["code"].as_str() {
+        Some(code) => format!("[{code}] {}", text(&run["message"])),
+        None => text(&run["message"]),
+    };
+    let open: Vec<String> = items(run, "openApprovals").map(text).collect();
+    let active = run["metrics"]["activeMs"].as_f64().unwrap_or_default() / 1000.0;
+    fields(&[
+        ("run", text(&run["id"])),
+        ("state", text(&run["state"])),
+        ("why", ended),
+        ("do first", text(&run["recovery"])),
+        ("waits for", open.join("\n")),
+        ("degraded", text(&run["degraded"]["reason"])),
+        ("task", task),
+        ("agent", text(&run["agentId"])),
+        ("workspace", text(&run["workspace"]["label"])),
+        ("session", text(&run["sessionId"])),
+        ("goes on from", text(&run["parentRunId"])),
+        ("created", text(&run["createdAt"])),
+        ("last event", format!("#{} at {}", text(&run["lastSequence"]), text(&run["lastEventAt"]))),
+        ("active", format!("{active:.1} s")),
+        ("response", run["response"].as_str().unwrap_or_default().to_owned()),
+    ])
+    .into()
+}
+
+pub(super) fn command(data: &Value) -> Value {
+    let command = &data["command"];
+    let redacted = match data["redacted"] == true {
+        true => " What was secret in it is not in there.",
+        false => "",
+    };
+    format!("Told {}: {}.{redacted}", text(&command["runId"]), text(&command["kind"])).into()
+}
+
+pub(super) fn approval(approval: &Value) -> Value {
+    let decided = match approval["decidedBy"]["id"].as_str() {
+        Some(by) => format!("by {by} {}", text(&approval["decisionReason"])),
+        None => String::new(),
+    };
+    let id = text(&approval["id"]);
+    let mut shown = fields(&[
+        ("approval", id.clone()),
+        ("state", text(&approval["state"])),
+        ("decided", decided),
+        ("asked", text(&approval["title"])),
+        ("why", text(&approval["reason"])),
+        ("risk", text(&approval["risk"])),
+        ("run", text(&approval["runId"])),
+        ("expires", age(&approval["expiresAt"])),
+        ("digest", text(&approval["digest"])),
+    ]);
+    shown.push_str("\nexactly:\n");
+    shown.push_str(&asked(approval).join("\n"));
+    if approval["state"] == "open" {
+        shown.push_str(&format!("\nAnswer with: runyard approvals approve {id}, or reject"));
+    }
+    shown.into()
+}
+
+pub(super) fn resolved(approval: &Value) -> Value {
+    let by = text(&approval["decidedBy"]["id"]);
+    format!("{} by {by}: {}", text(&approval["state"]), text(&approval["title"])).into()
+}
+
+pub(super) fn workspace(workspace: &Value, sentence: &str) -> Value {
+    format!("{sentence} \"{}\" ({}).", text(&workspace["label"]), text(&workspace["id"])).into()
+}
+
+pub(super) fn rule_added(data: &Value) -> Value {
+    let rule = &data["rule"];
+    let what = [&rule["effect"], &rule["kind"], &rule["match"]].map(text).join(" ");
+    let what = what.trim_end();
+    format!("Added {}: {what}. It counts at once, for running runs too.", text(&rule["id"])).into()
+}
+
+pub(super) fn rule_removed(data: &Value) -> Value {
+    format!("Removed {}.", text(&data["id"])).into()
+}
+
+pub(super) fn judged(data: &Value) -> Value {
+    let mut shown =
+        format!("{} (risk: {}): {}", text(&data["effect"]), text(&data["risk"]), text(&data["reason"]));
+    for part in items(data, "parts") {
+        let [effect, what, reason] = [&part["effect"], &part["what"], &part["reason"]].map(text);
+        shown.push_str(&format!("\n  {effect:<5}  {what}\n         because {reason}"));
+    }
+    for note in items(data, "notes") {
+        shown.push_str(&format!("\n  note: {}", text(note)));
+    }
+    printable(&shown).into()
+}
+
+pub(super) fn token(data: &Value) -> Value {
+    let token = &data["token"];
+    format!(
+        "Made the token \"{}\" with the role {}. This is the only time that it is shown:\n{}",
+        text(&token["name"]),
+        text(&token["role"]),
+        text(&data["text"])
+    )
+    .into()
+}
+
+pub(super) fn audit(data: &Value) -> Value {
+    format!(
+        "The audit holds: {} entries, the last with hash {}.",
+        text(&data["entries"]),
+        text(&data["head"])
+    )
+    .into()
+}

@@ -1,0 +1,177 @@
+//! Approvals: what waits for people, and their answers.
+
+use runyard_actions::{Action, ActionError, Context, DefinitionError, action};
+use runyard_domain::ApprovalId;
+use runyard_domain::run::DecisionScope;
+use runyard_engine::{Decision, Engine, Resolve};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::approval_view::ApprovalView;
+use crate::failed::{failed, not_found};
+use crate::page::{LIMIT_MAX, limit_default, page};
+use crate::refused::record_refusal;
+use crate::scope::{bound_to, check, id};
+
+pub(crate) fn actions() -> Vec<Result<Action, DefinitionError>> {
+    vec![approval_list(), approval_show(), approval_resolve()]
+}
+
+/// Which approvals are listed.
+#[derive(Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Listed {
+    /// Those that nobody has answered.
+    #[default]
+    Open,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct List {
+    /// Which: those that are open. One that is over stands in its run's events.
+    #[serde(default)]
+    #[expect(dead_code, reason = "there is only one kind of list, and a caller may name it")]
+    state: Listed,
+    /// Only of this run.
+    run: Option<String>,
+    /// Only those after this one: the `next` of the page before.
+    after: Option<String>,
+    /// How many at most.
+    #[serde(default = "limit_default")]
+    #[schemars(range(min = 1, max = LIMIT_MAX))]
+    limit: u32,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ApprovalsAnswer {
+    /// The approvals, oldest first.
+    approvals: Vec<ApprovalView>,
+    /// Where the next page begins; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// List what waits for a person's decision, oldest first, of one run or of all.
+#[action(
+    crate = "runyard_actions",
+    idempotency = "idempotent",
+    permissions = ["runs.read"],
+    http = "GET /api/v1/approvals",
+    example = r#"{"state": "open"}"#
+)]
+async fn approval_list(input: List, ctx: &Context) -> Result<ApprovalsAnswer, ActionError> {
+    let engine = ctx.service::<Engine>()?;
+    let run = match input.run {
+        Some(text) => {
+            let run = id("run", &text)?;
+            check(&engine, ctx.actor(), run, ctx.action()).await?;
+            Some(run)
+        }
+        None => bound_to(ctx.actor()),
+    };
+    let after = input.after.map(|text| id("after", &text)).transpose()?;
+    let open = engine.open_approvals(run, after, input.limit + 1).await.map_err(failed)?;
+    let (approvals, more) = page(open.iter().map(ApprovalView::of), input.limit);
+    let last = approvals.len().checked_sub(1).and_then(|last| open.get(last));
+    let next = last.filter(|_| more).map(|last| last.asked.approval_id.to_string());
+    Ok(ApprovalsAnswer { approvals, next })
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct One {
+    /// The approval's id.
+    id: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ApprovalAnswer {
+    /// The approval.
+    approval: ApprovalView,
+}
+
+/// Show an approval: exactly what is asked, why, and who decided.
+#[action(
+    crate = "runyard_actions",
+    idempotency = "idempotent",
+    permissions = ["runs.read"],
+    http = "GET /api/v1/approvals/{id}"
+)]
+async fn approval_show(input: One, ctx: &Context) -> Result<ApprovalAnswer, ActionError> {
+    let engine = ctx.service::<Engine>()?;
+    let asked: ApprovalId = id("id", &input.id)?;
+    let record = engine.approval(asked).await.map_err(failed)?;
+    if bound_to(ctx.actor()).is_some_and(|own| own != record.run) {
+        record_refusal(&engine, ctx.actor(), ctx.action(), Some(record.run)).await;
+        return Err(not_found(&format!("approval {asked}")));
+    }
+    Ok(ApprovalAnswer { approval: ApprovalView::of(&record) })
+}
+
+/// A person's decision.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Decided {
+    /// It may be done.
+    Approve,
+    /// It may not be done.
+    Reject,
+}
+
+/// How far a decision reaches.
+#[derive(Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Reach {
+    /// To the one request.
+    #[default]
+    Once,
+    /// To the same request, as often as it comes in the run.
+    Run,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct ResolveInput {
+    /// The approval's id.
+    id: String,
+    /// Yes or no.
+    decision: Decided,
+    /// The digest of what was looked at, as the approval shows it.
+    #[schemars(length(min = 1, max = 256))]
+    digest: String,
+    /// Why.
+    #[schemars(length(max = 2000))]
+    reason: Option<String>,
+    /// How far the decision reaches.
+    #[serde(default)]
+    scope: Reach,
+    /// The answer to a question, by its schema.
+    answer: Option<Value>,
+}
+
+/// Decide what a run asks. The first answer counts; the same again is fine.
+#[action(
+    crate = "runyard_actions",
+    side_effects = "write",
+    idempotency = "idempotent",
+    people_only,
+    permissions = ["approvals.resolve"],
+    http = "POST /api/v1/approvals/{id}/resolve"
+)]
+async fn approval_resolve(input: ResolveInput, ctx: &Context) -> Result<ApprovalAnswer, ActionError> {
+    let answer = Resolve {
+        decision: match input.decision {
+            Decided::Approve => Decision::Approve,
+            Decided::Reject => Decision::Reject,
+        },
+        digest: input.digest,
+        reason: input.reason,
+        scope: match input.scope {
+            Reach::Once => DecisionScope::Once,
+            Reach::Run => DecisionScope::Run,
+        },
+        answer: input.answer,
+    };
+    let engine = ctx.service::<Engine>()?;
+    let record = engine.resolve(id("id", &input.id)?, answer, ctx.actor()).await.map_err(failed)?;
+    Ok(ApprovalAnswer { approval: ApprovalView::of(&record) })
+}

@@ -1,0 +1,270 @@
+//! What there is to choose from: agents, backends, edges, sessions.
+
+use runyard_actions::{Action, ActionError, Context, DefinitionError, action};
+use runyard_domain::gate::Preset;
+use runyard_domain::run::OnReject;
+use runyard_domain::{AgentProfile, SessionId};
+use runyard_engine::{EdgeInfo, Engine, Standing};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::failed::failed;
+use crate::page::{LIMIT_MAX, limit_default};
+use crate::run_view::{WorkspaceView, states};
+use crate::scope::bound_to;
+
+/// Sessions are found among so many of the latest runs.
+const SESSION_RUNS_MAX: u32 = 1_000;
+
+pub(crate) fn actions() -> Vec<Result<Action, DefinitionError>> {
+    vec![agent_list(), backend_list(), edge_list(), session_list()]
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Agents {
+    /// The agent profiles, by id.
+    agents: Vec<AgentView>,
+}
+
+/// An agent profile: what a user picks.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct AgentView {
+    /// Its id.
+    id: String,
+    /// Its name for people.
+    label: String,
+    /// The backend profile that it runs on unless the caller names another.
+    backend_profile: String,
+    /// What it can do.
+    capabilities: Vec<String>,
+    /// The gate's preset: default or strict.
+    preset: &'static str,
+    /// What a rejected approval means: cancel or continue.
+    on_reject: &'static str,
+    /// What its runs may do unless the caller says otherwise.
+    execution_policy: Value,
+    /// How many of its runs may be active at a time.
+    runs_max: usize,
+}
+
+impl AgentView {
+    fn of(agent: &AgentProfile) -> Result<Self, ActionError> {
+        let capability = |capability| match serde_json::to_value(capability) {
+            Ok(Value::String(word)) => word,
+            _ => String::new(),
+        };
+        Ok(AgentView {
+            id: agent.id.clone(),
+            label: agent.label.clone(),
+            backend_profile: agent.backend_profile.clone(),
+            capabilities: agent.capabilities.iter().map(capability).collect(),
+            preset: match agent.preset {
+                Preset::Default => "default",
+                Preset::Strict => "strict",
+            },
+            on_reject: match agent.on_reject {
+                OnReject::Cancel => "cancel",
+                OnReject::Continue => "continue",
+            },
+            execution_policy: serde_json::to_value(&agent.execution_policy)?,
+            runs_max: agent.runs_max,
+        })
+    }
+}
+
+/// List the agent profiles that a run can be given to.
+#[action(
+    crate = "runyard_actions",
+    idempotency = "idempotent",
+    permissions = ["runs.read"],
+    http = "GET /api/v1/agents"
+)]
+async fn agent_list(ctx: &Context) -> Result<Agents, ActionError> {
+    let engine = ctx.service::<Engine>()?;
+    let agents = engine.catalog().agents.values().map(AgentView::of).collect::<Result<_, _>>()?;
+    Ok(Agents { agents })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Backends {
+    /// The backend profiles, by name.
+    backends: Vec<BackendView>,
+}
+
+/// A backend profile: what it can do, never a secret's value nor its settings.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct BackendView {
+    /// Its name.
+    profile: String,
+    /// The kind of backend.
+    backend_kind: String,
+    /// The names of the secrets that it needs.
+    required_secret_keys: Vec<String>,
+    /// The protocol that it speaks.
+    protocol: &'static str,
+    /// How.
+    transport: &'static str,
+    /// The command that it starts, where it starts one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'static str>,
+    /// How far it can be resumed after its process died: thread, steps or never.
+    resumes: Value,
+    /// Whether it asks before it acts.
+    asks: bool,
+}
+
+/// List the backend profiles: what each can do. No secret is read for it.
+#[action(
+    crate = "runyard_actions",
+    idempotency = "idempotent",
+    permissions = ["runs.read"],
+    http = "GET /api/v1/backends"
+)]
+async fn backend_list(ctx: &Context) -> Result<Backends, ActionError> {
+    let engine = ctx.service::<Engine>()?;
+    let catalog = engine.catalog();
+    let known = catalog.backends.values().filter_map(|profile| {
+        let info = catalog.kinds.get(&profile.backend_kind)?;
+        Some((profile, info))
+    });
+    let backends = known.map(|(profile, info)| {
+        Ok(BackendView {
+            profile: profile.profile.clone(),
+            backend_kind: profile.backend_kind.clone(),
+            required_secret_keys: profile.required_secret_keys.clone(),
+            protocol: info.protocol,
+            transport: info.transport,
+            command: info.command,
+            resumes: serde_json::to_value(info.resumes)?,
+            asks: info.asks,
+        })
+    });
+    Ok(Backends { backends: backends.collect::<Result<_, ActionError>>()? })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Edges {
+    /// The edges, by id.
+    edges: Vec<EdgeView>,
+}
+
+/// An edge: what executes next to the files.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct EdgeView {
+    /// Its id.
+    id: String,
+    /// Its version.
+    version: String,
+    /// What confines the processes that it starts.
+    sandbox: String,
+    /// Whether it can be reached.
+    connected: bool,
+    /// How many runs are active on it.
+    active_runs: usize,
+}
+
+impl From<EdgeInfo> for EdgeView {
+    fn from(edge: EdgeInfo) -> Self {
+        let EdgeInfo { id, version, sandbox, connected, active_runs } = edge;
+        EdgeView { id, version, sandbox, connected, active_runs }
+    }
+}
+
+/// List the edges that were seen since the hub began.
+#[action(
+    crate = "runyard_actions",
+    idempotency = "idempotent",
+    permissions = ["runs.read"],
+    http = "GET /api/v1/edges"
+)]
+async fn edge_list(ctx: &Context) -> Result<Edges, ActionError> {
+    Ok(Edges { edges: ctx.service::<Engine>()?.edges().into_iter().map(EdgeView::from).collect() })
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct SessionsInput {
+    /// How many at most.
+    #[serde(default = "limit_default")]
+    #[schemars(range(min = 1, max = LIMIT_MAX))]
+    limit: u32,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Sessions {
+    /// The sessions of the latest runs, the latest first.
+    sessions: Vec<SessionView>,
+}
+
+/// A conversation that runs share, as its latest run shows it.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SessionView {
+    /// Its id.
+    id: String,
+    /// The agent profile of its latest run.
+    agent_id: String,
+    /// Where that run works.
+    workspace: WorkspaceView,
+    /// How many of the latest runs are in it.
+    runs: u64,
+    /// Its latest run.
+    last_run_id: String,
+    /// Where that run stands.
+    #[schemars(schema_with = "states")]
+    state: &'static str,
+    /// When something last happened in any of them.
+    last_event_at: String,
+}
+
+/// List the sessions of the latest runs.
+#[action(
+    crate = "runyard_actions",
+    idempotency = "idempotent",
+    permissions = ["runs.read"],
+    http = "GET /api/v1/sessions"
+)]
+async fn session_list(input: SessionsInput, ctx: &Context) -> Result<Sessions, ActionError> {
+    let engine = ctx.service::<Engine>()?;
+    let runs = match bound_to(ctx.actor()) {
+        Some(own) => vec![engine.run(own).await.map_err(failed)?],
+        None => engine.runs(None, None, SESSION_RUNS_MAX).await.map_err(failed)?.0,
+    };
+    let mut sessions = sessions(&runs);
+    sessions.truncate(input.limit as usize);
+    Ok(Sessions { sessions })
+}
+
+/// The sessions of these runs, which come newest first.
+fn sessions(runs: &[Standing]) -> Vec<SessionView> {
+    let mut found: Vec<(SessionId, SessionView, runyard_domain::Timestamp)> = Vec::new();
+    for standing in runs {
+        let (run, created) = (&standing.run, &standing.run.created);
+        match found.iter_mut().find(|(id, ..)| *id == created.session_id) {
+            Some((_, view, last)) => {
+                view.runs += 1;
+                *last = standing.updated_at.max(*last);
+            }
+            None => {
+                let view = SessionView {
+                    id: created.session_id.to_string(),
+                    agent_id: created.agent_id.clone(),
+                    workspace: (&created.workspace).into(),
+                    runs: 1,
+                    last_run_id: run.id.to_string(),
+                    state: run.state.name(),
+                    last_event_at: String::new(),
+                };
+                found.push((created.session_id, view, standing.updated_at));
+            }
+        }
+    }
+    let dated = |(_, view, last): (_, SessionView, runyard_domain::Timestamp)| SessionView {
+        last_event_at: last.to_string(),
+        ..view
+    };
+    found.into_iter().map(dated).collect()
+}

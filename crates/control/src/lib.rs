@@ -1,0 +1,54 @@
+//! The control plane as actions: runs, approvals, policy, tokens, workspaces, what there is to choose from, the audit.
+//!
+//! Each is one definition with a route of its own, so the command line, HTTP and every other surface offer the same. An action
+//! here checks who may see what, hands the work to the [`Engine`] and shows what came of it; it decides nothing about runs,
+//! and it streams nothing.
+
+mod approval_view;
+mod approvals;
+mod audit;
+mod catalog;
+mod failed;
+mod health;
+mod page;
+pub mod plain;
+mod policy;
+mod refused;
+mod rule_view;
+mod run_input;
+mod run_view;
+mod runs;
+mod scope;
+mod tokens;
+mod who_view;
+mod workspaces;
+
+use runyard_actions::{Action, DefinitionError, RuntimeBuilder};
+use runyard_engine::Engine;
+
+pub use approval_view::ApprovalView;
+pub use run_view::RunView;
+
+/// Every action of the control plane.
+pub fn actions() -> Vec<Result<Action, DefinitionError>> {
+    [
+        runs::actions(),
+        approvals::actions(),
+        policy::actions(),
+        tokens::actions(),
+        workspaces::actions(),
+        catalog::actions(),
+        audit::actions(),
+        health::actions(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Puts the control plane into a runtime: its actions, the engine that they work on, and the record of what agents are
+/// refused.
+#[must_use]
+pub fn install(runtime: RuntimeBuilder, engine: Engine) -> RuntimeBuilder {
+    runtime.actions(actions()).hook(refused::Refusals::new(engine.clone())).service(engine)
+}

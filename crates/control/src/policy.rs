@@ -1,0 +1,299 @@
+//! The policy: what the gate goes by, rules that people add, and what it would say to a request.
+
+use runyard_actions::{Action, ActionError, Context, DefinitionError, Issue, action};
+use runyard_domain::Approval;
+use runyard_domain::gate::{self, Place, Policy, Preset, Request, Subject};
+use runyard_domain::run::Who;
+use runyard_engine::Engine;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::failed::failing;
+use crate::rule_view::{EffectWord, RuleInput, RuleView};
+
+pub(crate) fn actions() -> Vec<Result<Action, DefinitionError>> {
+    vec![policy_show(), policy_add(), policy_remove(), policy_test()]
+}
+
+#[derive(Serialize, JsonSchema)]
+struct PolicyAnswer {
+    /// The policy.
+    policy: PolicyView,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct PolicyView {
+    /// Grows with every change of the stored rules.
+    version: u64,
+    /// What is done where no rule speaks: default or strict. An agent profile may be stricter.
+    preset: &'static str,
+    /// The rules of the configuration.
+    rules: Vec<RuleView>,
+    /// The rules that people added.
+    stored: Vec<RuleView>,
+}
+
+const fn preset_word(preset: Preset) -> &'static str {
+    match preset {
+        Preset::Default => "default",
+        Preset::Strict => "strict",
+    }
+}
+
+/// Show the policy that counts now: the configuration's rules and those that people added.
+#[action(
+    crate = "runyard_actions",
+    idempotency = "idempotent",
+    permissions = ["policy.read"],
+    http = "GET /api/v1/policy"
+)]
+async fn policy_show(ctx: &Context) -> Result<PolicyAnswer, ActionError> {
+    let engine = ctx.service::<Engine>()?;
+    let policy = engine.policy();
+    let stored = engine.installation().registry();
+    Ok(PolicyAnswer {
+        policy: PolicyView {
+            version: policy.version,
+            preset: preset_word(policy.preset),
+            rules: policy.rules.iter().map(RuleView::from).collect(),
+            stored: stored.rules().iter().map(RuleView::from).collect(),
+        },
+    })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct RuleAnswer {
+    /// The rule.
+    rule: RuleView,
+    /// The version of the policy from now on.
+    version: u64,
+}
+
+/// Add a rule to the policy. It reaches running runs at once; a rule that denies wins over every other.
+#[action(
+    crate = "runyard_actions",
+    side_effects = "write",
+    idempotency = "non_idempotent",
+    people_only,
+    permissions = ["policy.write"],
+    http = "POST /api/v1/policy/rules",
+    example = r#"{"effect": "allow", "kind": "shell", "match": "cargo test"}"#
+)]
+async fn policy_add(input: RuleInput, ctx: &Context) -> Result<RuleAnswer, ActionError> {
+    let engine = ctx.service::<Engine>()?;
+    if let Some(label) = &input.workspace {
+        known_label(&engine, label).await?;
+    }
+    let who = Who::from(ctx.actor());
+    let stored = engine.installation().add_rule(input.rule()?, &who).await.map_err(failing)?;
+    engine.policy_changed().await;
+    Ok(RuleAnswer { rule: (&stored).into(), version: engine.policy().version })
+}
+
+/// A rule for a workspace that nobody has would silently never speak.
+async fn known_label(engine: &Engine, label: &str) -> Result<(), ActionError> {
+    let known = engine.workspaces().list().await.map_err(failing)?;
+    if known.iter().any(|workspace| workspace.label == label) {
+        return Ok(());
+    }
+    let labels: Vec<&str> = known.iter().map(|workspace| workspace.label.as_str()).collect();
+    let message = match labels.as_slice() {
+        [] => "There is no workspace yet.".to_owned(),
+        labels => format!("Expected the label of a workspace: {}.", labels.join(", ")),
+    };
+    Err(ActionError::invalid_input(vec![Issue::at("workspace", message)]))
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Remove {
+    /// The stored rule's id.
+    id: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Removed {
+    /// The rule that is gone.
+    id: String,
+    /// The version of the policy from now on.
+    version: u64,
+}
+
+/// Remove a rule that somebody added. Rules of the configuration are changed there.
+#[action(
+    crate = "runyard_actions",
+    side_effects = "write",
+    idempotency = "conditional",
+    people_only,
+    permissions = ["policy.write"],
+    http = "DELETE /api/v1/policy/rules/{id}"
+)]
+async fn policy_remove(input: Remove, ctx: &Context) -> Result<Removed, ActionError> {
+    let engine = ctx.service::<Engine>()?;
+    let who = Who::from(ctx.actor());
+    engine.installation().remove_rule(&input.id, &who).await.map_err(failing)?;
+    engine.policy_changed().await;
+    Ok(Removed { id: input.id, version: engine.policy().version })
+}
+
+/// Where a run would write.
+#[derive(Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum PlaceWord {
+    /// In a checkout of its own.
+    #[default]
+    Checkout,
+    /// In the workspace itself.
+    InPlace,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Test {
+    /// The agent profile that would ask.
+    agent: String,
+    /// The workspace in which it would ask: id, label or an absolute path inside it.
+    workspace: String,
+    /// A command line, as a short way to ask for {"kind": "shell"}.
+    #[schemars(length(max = 65536))]
+    command: Option<String>,
+    /// What it would ask for, by its kind.
+    // Said to be left out where it is none, so that the schema has no default that it refuses itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "request")]
+    request: Option<Value>,
+    /// Where it would write.
+    #[serde(default)]
+    place: PlaceWord,
+}
+
+fn request(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "properties": { "kind": { "type": "string" } },
+        "required": ["kind"],
+    })
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Judged {
+    /// What would become of it.
+    effect: EffectWord,
+    /// Why, in a sentence.
+    reason: String,
+    /// How much is at stake: low, medium or high.
+    risk: String,
+    /// The parts of it, each with what would become of it.
+    parts: Vec<JudgedPart>,
+    /// What else there is to know, as which part only the sandbox bounds.
+    notes: Vec<String>,
+    /// The version of the policy that was asked.
+    policy_version: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct JudgedPart {
+    /// The command, the path, or whatever else it is.
+    what: String,
+    /// What would become of it.
+    effect: EffectWord,
+    /// Why.
+    reason: String,
+}
+
+/// Say how the gate would judge a request now, and why. Nothing is done and nobody is asked.
+#[action(
+    crate = "runyard_actions",
+    idempotency = "idempotent",
+    permissions = ["policy.read"],
+    http = "POST /api/v1/policy/test",
+    example = r#"{"agent": "demo", "workspace": "demo", "command": "git push && rm -rf build"}"#
+)]
+async fn policy_test(input: Test, ctx: &Context) -> Result<Judged, ActionError> {
+    let request = asked(input.command, input.request)?;
+    let engine = ctx.service::<Engine>()?;
+    let agents = &engine.catalog().agents;
+    let agent = agents.get(&input.agent).ok_or_else(|| {
+        let known = agents.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        ActionError::invalid_input(vec![Issue::at("agent", format!("Expected an agent profile: {known}."))])
+    })?;
+    let workspace = engine.workspaces().resolve(&input.workspace).await.map_err(failing)?;
+    let policy = stricter(engine.policy(), agent.preset);
+    let subject = Subject {
+        agent: &agent.id,
+        workspace: &workspace.label,
+        run: None,
+        place: match input.place {
+            PlaceWord::Checkout => Place::Checkout,
+            PlaceWord::InPlace => Place::InPlace,
+        },
+        people_may_be_asked: agent.execution_policy.approval == Approval::Ask,
+        now: engine.now(),
+    };
+    let judgement = gate::judge(&policy, &subject, &request);
+    Ok(Judged {
+        effect: judgement.effect.into(),
+        reason: judgement.to_string(),
+        risk: judgement.risk.to_string(),
+        parts: judgement.parts.iter().map(JudgedPart::from).collect(),
+        notes: judgement.notes.iter().map(ToString::to_string).collect(),
+        policy_version: policy.version,
+    })
+}
+
+/// An agent profile may be stricter than the installation, never milder.
+fn stricter(policy: Policy, preset: Preset) -> Policy {
+    let preset = if preset == Preset::Strict { preset } else { policy.preset };
+    Policy { preset, ..policy }
+}
+
+impl From<&gate::Part> for JudgedPart {
+    fn from(part: &gate::Part) -> Self {
+        let (what, reason) = (part.what.clone(), part.because.to_string());
+        JudgedPart { what, effect: part.effect.into(), reason }
+    }
+}
+
+/// The request that is meant.
+fn asked(command: Option<String>, request: Option<Value>) -> Result<Request, ActionError> {
+    let wrong = |field, message: &str| Err(ActionError::invalid_input(vec![Issue::at(field, message)]));
+    match (command, request) {
+        (Some(command), None) => Ok(Request::Shell { command, cwd: ".".to_owned() }),
+        (None, Some(request)) => serde_json::from_value(request).or_else(|_| {
+            wrong("request", "Expected a request of a known kind with its fields, as approvals show them.")
+        }),
+        (Some(_), Some(_)) => wrong("command", "Expected either a command or a request."),
+        (None, None) => wrong("request", "Expected a request, or a command."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_test_is_about_a_command_or_a_request_and_never_both() {
+        let shell = || Request::Shell { command: "ls".to_owned(), cwd: ".".to_owned() };
+        assert_eq!(asked(Some("ls".to_owned()), None).unwrap(), shell());
+        let request = json!({ "kind": "shell", "command": "ls", "cwd": "." });
+        assert_eq!(asked(None, Some(request.clone())).unwrap(), shell());
+        for (command, request) in [
+            (Some("ls".to_owned()), Some(request)),
+            (None, None),
+            (None, Some(json!({ "kind": "dance" }))),
+            (None, Some(json!({ "kind": "shell" }))),
+        ] {
+            assert!(asked(command, request).is_err());
+        }
+    }
+
+    #[test]
+    fn an_agent_profile_can_only_be_stricter() {
+        let of = |preset| Policy { preset, ..Policy::default() };
+        assert_eq!(stricter(of(Preset::Strict), Preset::Default).preset, Preset::Strict);
+        assert_eq!(stricter(of(Preset::Default), Preset::Strict).preset, Preset::Strict);
+        assert_eq!(stricter(of(Preset::Default), Preset::Default).preset, Preset::Default);
+    }
+}

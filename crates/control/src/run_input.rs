@@ -1,0 +1,182 @@
+//! What a caller says of a run that is to be made.
+
+use runyard_domain::ExecutionPolicy;
+use runyard_domain::run::Task;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What is to be done: a text for an agent, or one action.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum TaskInput {
+    /// A text for an agent.
+    Text(String),
+    /// One action with its input.
+    Action(ActionTask),
+}
+
+/// One action with its input.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ActionTask {
+    /// The action's name.
+    action: String,
+    /// Its input.
+    #[serde(default)]
+    input: Value,
+}
+
+impl From<TaskInput> for Task {
+    fn from(task: TaskInput) -> Task {
+        match task {
+            TaskInput::Text(text) => Task::Text { text, redacted: false },
+            TaskInput::Action(ActionTask { action, input }) => Task::Action { action, input },
+        }
+    }
+}
+
+/// The schema of an execution policy. What is read is the domain's own type.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used; a test holds it against the domain's type")]
+pub(crate) struct ExecutionPolicySchema {
+    /// How its processes are confined.
+    #[schemars(default)]
+    sandbox: SandboxSchema,
+    /// Whether it may use the network.
+    #[schemars(default)]
+    network: NetworkSchema,
+    /// Whether people may be asked; never means that what would be asked is denied.
+    #[schemars(default)]
+    approval: ApprovalSchema,
+    /// How long the whole run may take, not counting the time in which it waits for people.
+    #[schemars(default = "timeout_ms", range(min = 1, max = ExecutionPolicy::TIMEOUT_MS_MAX))]
+    timeout_ms: u64,
+    /// How long it may be silent.
+    #[schemars(default = "idle_ms", range(min = 1, max = ExecutionPolicy::TIMEOUT_MS_MAX))]
+    idle_ms: u64,
+    /// What it may cost at most, in US dollars.
+    budget: Option<String>,
+    /// The secrets that it may be given.
+    #[schemars(default)]
+    secret_scope: SecretScopeSchema,
+}
+
+fn timeout_ms() -> u64 {
+    ExecutionPolicy::default().timeout_ms
+}
+
+fn idle_ms() -> u64 {
+    ExecutionPolicy::default().idle_ms
+}
+
+#[derive(Default, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum SandboxSchema {
+    ReadOnly,
+    #[default]
+    WorkspaceWrite,
+    None,
+}
+
+#[derive(Default, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum NetworkSchema {
+    Deny,
+    #[default]
+    Ask,
+    Allow,
+}
+
+#[derive(Default, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum ApprovalSchema {
+    #[default]
+    Ask,
+    Never,
+}
+
+#[derive(Default, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SecretScopeSchema {
+    /// Of which backend profile, and where they are. Names only, never a value.
+    #[schemars(default)]
+    provider_credentials: Vec<ProviderCredentialSchema>,
+}
+
+#[derive(serde::Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ProviderCredentialSchema {
+    /// The backend profile.
+    profile: String,
+    /// Where its secrets are.
+    secret_ref: SecretRefSchema,
+}
+
+#[derive(serde::Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SecretRefSchema {
+    /// The name.
+    name: String,
+    /// Which of its keys; all that the profile needs without.
+    #[schemars(default)]
+    keys: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use runyard_actions::Schema;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Holder {
+        policy: ExecutionPolicySchema,
+    }
+
+    #[test]
+    fn the_schema_of_an_execution_policy_takes_what_the_domain_writes() {
+        let schema = Schema::of_input::<Holder>();
+        let mut written = serde_json::to_value(ExecutionPolicy::default()).unwrap();
+        written["budget"] = json!("2.50");
+        written["secretScope"]["providerCredentials"] =
+            json!([{ "profile": "codex", "secretRef": { "name": "openai", "keys": ["KEY"] } }]);
+        assert_eq!(schema.issues(&json!({ "policy": written })), Ok(vec![]));
+        let read: ExecutionPolicy = serde_json::from_value(written).unwrap();
+        assert_eq!(read.secret_scope.provider_credentials.len(), 1);
+        assert_eq!(schema.issues_with_defaults(&json!({ "policy": {} })), Ok(vec![]));
+        for wrong in [
+            json!({ "sandbox": "off" }),
+            json!({ "approval": "always" }),
+            json!({ "timeoutMs": 0 }),
+            json!({ "colour": "red" }),
+        ] {
+            let issues = schema.issues_with_defaults(&json!({ "policy": wrong })).unwrap();
+            assert_eq!(issues.len(), 1, "{wrong}: {issues:?}");
+            assert!(
+                serde_json::from_value::<ExecutionPolicy>(wrong)
+                    .map_or(true, |policy| policy.timeout_ms == 0)
+            );
+        }
+    }
+
+    #[test]
+    fn a_task_is_a_text_or_one_action() {
+        let read = |json| serde_json::from_value::<TaskInput>(json).map(Task::from);
+        assert_eq!(
+            read(json!("Tidy up")).unwrap(),
+            Task::Text { text: "Tidy up".to_owned(), redacted: false }
+        );
+        assert_eq!(
+            read(json!({ "action": "task_list", "input": { "done": true } })).unwrap(),
+            Task::Action { action: "task_list".to_owned(), input: json!({ "done": true }) }
+        );
+        assert!(read(json!({ "text": "Tidy up" })).is_err());
+    }
+}

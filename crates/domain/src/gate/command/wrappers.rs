@@ -1,0 +1,430 @@
+//! Commands that run other commands, opened up.
+//!
+//! An option that is not known here may change what runs, so the command that has it is opaque. What interpreters, build tools
+//! and scripts do is not looked into: only the sandbox bounds it.
+
+use std::collections::VecDeque;
+
+use super::reader::is_name;
+use super::{Assignment, DEPTH_MAX, Input, Opening, PARTS_MAX, SimpleCommand, Unparsed, Word, open_text};
+
+/// How a program names the command that it runs.
+struct Wrapper {
+    names: &'static [&'static str],
+    /// Options without a value: letters.
+    flags: &'static str,
+    /// Options with a value: letters.
+    valued: &'static str,
+    /// Long options without a value.
+    long: &'static [&'static str],
+    /// Long options with a value.
+    long_valued: &'static [&'static str],
+    /// How many words stand before the command.
+    operands: usize,
+    /// Whether `NAME=value` may stand before the command.
+    assigns: bool,
+    /// Whether it changes more than how the command is started, so that it is judged itself too.
+    judged: bool,
+}
+
+const PLAIN: Wrapper = Wrapper {
+    names: &[],
+    flags: "",
+    valued: "",
+    long: &[],
+    long_valued: &[],
+    operands: 0,
+    assigns: false,
+    judged: false,
+};
+
+const WRAPPERS: [Wrapper; 10] = [
+    Wrapper {
+        names: &["command", "builtin", "nohup", "noglob", "nocorrect", "-", "busybox", "toybox"],
+        flags: "p",
+        ..PLAIN
+    },
+    Wrapper { names: &["exec"], flags: "cl", valued: "a", ..PLAIN },
+    Wrapper {
+        names: &["env"],
+        flags: "i0v",
+        valued: "uS",
+        long: &["--ignore-environment", "--null", "--debug"],
+        long_valued: &["--unset", "--split-string"],
+        assigns: true,
+        ..PLAIN
+    },
+    Wrapper { names: &["nice"], flags: "0123456789", valued: "n", long_valued: &["--adjustment"], ..PLAIN },
+    Wrapper {
+        names: &["timeout", "gtimeout"],
+        flags: "fpv",
+        valued: "ks",
+        long: &["--foreground", "--preserve-status", "--verbose"],
+        long_valued: &["--kill-after", "--signal"],
+        operands: 1,
+        ..PLAIN
+    },
+    Wrapper { names: &["time"], flags: "pv", long: &["--portability", "--verbose"], ..PLAIN },
+    Wrapper { names: &["stdbuf"], valued: "ioe", long_valued: &["--input", "--output", "--error"], ..PLAIN },
+    Wrapper { names: &["setsid"], flags: "cfw", long: &["--ctty", "--fork", "--wait"], ..PLAIN },
+    Wrapper { names: &["ionice"], flags: "t", valued: "cn", ..PLAIN },
+    Wrapper {
+        names: &["sudo", "doas"],
+        flags: "AbEHknPSLs",
+        valued: "ugpCUa",
+        long: &["--preserve-env", "--non-interactive", "--set-home", "--stdin", "--background"],
+        long_valued: &["--user", "--group", "--prompt"],
+        assigns: true,
+        judged: true,
+        ..PLAIN
+    },
+];
+
+const XARGS: Wrapper = Wrapper {
+    flags: "0rtpox",
+    valued: "nPLIJsdaE",
+    long: &["--null", "--no-run-if-empty", "--verbose", "--interactive", "--exit"],
+    long_valued: &["--max-args", "--max-procs", "--delimiter", "--arg-file", "--max-chars"],
+    ..PLAIN
+};
+
+const SHELLS: [&str; 10] = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "yash", "lksh"];
+
+/// Programs that run commands in ways that are not read here.
+const OPAQUE: [&str; 40] = [
+    "parallel",
+    "script",
+    "su",
+    "runuser",
+    "pkexec",
+    "flock",
+    "chroot",
+    "unshare",
+    "nsenter",
+    "systemd-run",
+    "taskset",
+    "chrt",
+    "numactl",
+    "strace",
+    "ltrace",
+    "tmux",
+    "screen",
+    "at",
+    "batch",
+    "crontab",
+    "entr",
+    "watch",
+    "proxychains",
+    "proxychains4",
+    "torsocks",
+    "fakeroot",
+    "gdb",
+    "lldb",
+    "valgrind",
+    "perf",
+    "hyperfine",
+    "fish",
+    "csh",
+    "tcsh",
+    "pwsh",
+    "nu",
+    "xonsh",
+    "elvish",
+    "expect",
+    "start-stop-daemon",
+];
+
+/// Whether the program is a shell.
+pub(in crate::gate) fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name)
+}
+
+/// Opens a command up, and puts it and everything that it runs into the list.
+pub(super) fn open(
+    command: SimpleCommand,
+    documents: &[Word],
+    depth: usize,
+    opened: &mut Vec<SimpleCommand>,
+) -> Result<(), Unparsed> {
+    if depth >= DEPTH_MAX {
+        return Err(Unparsed::TooDeep);
+    }
+    let found = contents(&command, documents);
+    if opened.len() >= PARTS_MAX {
+        return Err(Unparsed::TooMany);
+    }
+    opened.push(SimpleCommand { opening: found.opening, ..command });
+    for text in found.texts {
+        open_text(&text, depth + 1, opened)?;
+    }
+    for inner in found.commands {
+        open(inner, documents, depth + 1, opened)?;
+    }
+    Ok(())
+}
+
+/// What a command runs.
+struct Contents {
+    opening: Opening,
+    texts: Vec<String>,
+    commands: Vec<SimpleCommand>,
+}
+
+impl Contents {
+    const fn nothing(opening: Opening) -> Self {
+        Contents { opening, texts: Vec::new(), commands: Vec::new() }
+    }
+
+    fn text(text: &str) -> Self {
+        Contents { texts: vec![text.to_owned()], ..Contents::nothing(Opening::Opened) }
+    }
+
+    fn of_word(word: &Word) -> Self {
+        word.literal().map_or(Contents::nothing(Opening::Opaque), Contents::text)
+    }
+}
+
+fn contents(command: &SimpleCommand, documents: &[Word]) -> Contents {
+    let Some(name) = command.name() else {
+        let opening = if command.program.is_some() { Opening::Opaque } else { Opening::Plain };
+        return Contents::nothing(opening);
+    };
+    match name {
+        _ if is_shell(name) => shell(command, documents),
+        "xargs" | "gxargs" => xargs(command),
+        "find" | "gfind" => find(command),
+        "eval" => eval(command),
+        "trap" => match operands(command) {
+            [action, _, ..] if !action.text().starts_with('-') => Contents::of_word(action),
+            _ => Contents::nothing(Opening::Plain),
+        },
+        "source" | "." if !operands(command).first().is_some_and(is_script) => {
+            Contents::nothing(Opening::Opaque)
+        }
+        // Asks where a program is, and runs nothing.
+        "command" if matches!(command.arguments.first().map(Word::text), Some("-v" | "-V")) => {
+            Contents::nothing(Opening::Plain)
+        }
+        _ if OPAQUE.contains(&name) => Contents::nothing(Opening::Opaque),
+        _ => match WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name)) {
+            Some(wrapper) => wrapped(wrapper, command),
+            None => Contents::nothing(Opening::Plain),
+        },
+    }
+}
+
+fn wrapped(wrapper: &Wrapper, command: &SimpleCommand) -> Contents {
+    let Some(rest) = wrapper.rest(&command.arguments) else { return Contents::nothing(Opening::Opaque) };
+    let Some((program, arguments)) = rest.words.split_first() else {
+        return Contents::nothing(Opening::Plain);
+    };
+    let inner = SimpleCommand {
+        program: Some(program.clone()),
+        arguments: arguments.to_vec(),
+        assignments: command.assignments.iter().cloned().chain(rest.assignments).collect(),
+        piped: command.piped,
+        reads: command.reads.clone(),
+        input: command.input.clone(),
+        ..SimpleCommand::default()
+    };
+    let opening = if wrapper.judged { Opening::Plain } else { Opening::Opened };
+    Contents { commands: vec![inner], ..Contents::nothing(opening) }
+}
+
+/// What stands after a wrapper's own options.
+#[derive(Default)]
+struct Rest {
+    words: Vec<Word>,
+    assignments: Vec<Assignment>,
+    /// What `xargs -I` puts arguments in place of.
+    replaced: Option<String>,
+}
+
+impl Wrapper {
+    /// The command after the options, or nothing where an option is not known.
+    fn rest(&self, arguments: &[Word]) -> Option<Rest> {
+        let mut words: VecDeque<Word> = arguments.iter().cloned().collect();
+        let mut rest = Rest::default();
+        while let Some(first) = words.front() {
+            let Some(text) = first.literal().map(str::to_owned) else {
+                // Where options could still come, an expansion could be one; so it could where an operand is due.
+                return None;
+            };
+            if text == "--" {
+                words.pop_front();
+                break;
+            } else if text.starts_with("--") {
+                self.long_option(&text, &mut words)?;
+            } else if text == "-" && self.assigns {
+                words.pop_front();
+            } else if text.starts_with('-') && text.len() > 1 {
+                self.letters(&text, &mut words, &mut rest)?;
+            } else if let Some((name, value)) = text.split_once('=').filter(|_| self.assigns)
+                && is_name(name)
+            {
+                let value = Word::Literal(value.to_owned());
+                rest.assignments.push(Assignment { name: name.to_owned(), value });
+                words.pop_front();
+            } else {
+                break;
+            }
+        }
+        if words.iter().take(self.operands).any(|operand| operand.literal().is_none()) {
+            return None;
+        }
+        rest.words = words.into_iter().skip(self.operands).collect();
+        Some(rest)
+    }
+
+    fn long_option(&self, text: &str, words: &mut VecDeque<Word>) -> Option<()> {
+        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        words.pop_front();
+        if self.long.contains(&name) {
+            return Some(());
+        }
+        if !self.long_valued.contains(&name) {
+            return None;
+        }
+        let value = match value {
+            Some(value) => value.to_owned(),
+            None => words.pop_front()?.literal()?.to_owned(),
+        };
+        if name == "--split-string" { split(&value, words) } else { Some(()) }
+    }
+
+    fn letters(&self, text: &str, words: &mut VecDeque<Word>, rest: &mut Rest) -> Option<()> {
+        words.pop_front();
+        for (at, letter) in text.char_indices().skip(1) {
+            if self.flags.contains(letter) {
+                continue;
+            }
+            if !self.valued.contains(letter) {
+                return None;
+            }
+            let attached = &text[at + letter.len_utf8()..];
+            let value = match attached {
+                "" => words.pop_front()?.literal()?.to_owned(),
+                attached => attached.to_owned(),
+            };
+            return match letter {
+                'S' if self.assigns && !self.judged => split(&value, words),
+                'I' | 'J' => {
+                    rest.replaced = Some(value);
+                    Some(())
+                }
+                _ => Some(()),
+            };
+        }
+        Some(())
+    }
+}
+
+/// Puts the words of `env -S` before the others, if they are plain.
+fn split(text: &str, words: &mut VecDeque<Word>) -> Option<()> {
+    if text.contains(['\'', '"', '\\', '$', '#']) {
+        return None;
+    }
+    let plain = text.split_whitespace().map(|word| Word::Literal(word.to_owned()));
+    for word in plain.rev() {
+        words.push_front(word);
+    }
+    Some(())
+}
+
+fn xargs(command: &SimpleCommand) -> Contents {
+    let Some(rest) = XARGS.rest(&command.arguments) else { return Contents::nothing(Opening::Opaque) };
+    let replaced = |word: &Word| match (&rest.replaced, word) {
+        (Some(mark), Word::Literal(text)) if text.contains(mark.as_str()) => Word::Expanding(text.clone()),
+        _ => word.clone(),
+    };
+    let mut words: Vec<Word> = rest.words.iter().map(replaced).collect();
+    if words.is_empty() {
+        return Contents::nothing(Opening::Plain);
+    }
+    if rest.replaced.is_none() {
+        words.push(Word::Expanding("…".to_owned()));
+    }
+    let program = words.remove(0);
+    let assignments = command.assignments.clone();
+    let inner =
+        SimpleCommand { program: Some(program), arguments: words, assignments, ..SimpleCommand::default() };
+    Contents { commands: vec![inner], ..Contents::nothing(Opening::Opened) }
+}
+
+fn find(command: &SimpleCommand) -> Contents {
+    let mut found = Contents::nothing(Opening::Plain);
+    let mut words = command.arguments.iter();
+    while let Some(word) = words.next() {
+        if !matches!(word.text(), "-exec" | "-execdir" | "-ok" | "-okdir") {
+            continue;
+        }
+        let mut inner = words.by_ref().take_while(|word| !matches!(word.text(), ";" | "+")).map(|word| {
+            if word.text().contains("{}") { Word::Expanding(word.text().to_owned()) } else { word.clone() }
+        });
+        if let Some(program) = inner.next() {
+            let arguments = inner.collect();
+            let assignments = command.assignments.clone();
+            found.commands.push(SimpleCommand {
+                program: Some(program),
+                arguments,
+                assignments,
+                ..SimpleCommand::default()
+            });
+        }
+    }
+    found
+}
+
+/// The arguments after `--`, where that comes first.
+fn operands(command: &SimpleCommand) -> &[Word] {
+    match command.arguments.split_first() {
+        Some((first, rest)) if first.text() == "--" => rest,
+        _ => &command.arguments,
+    }
+}
+
+/// Whether the word names a file, and not an open descriptor or something that is not known.
+fn is_script(word: &Word) -> bool {
+    word.literal().is_some_and(|path| !path.starts_with("/dev/") && !path.starts_with("/proc/"))
+}
+
+fn eval(command: &SimpleCommand) -> Contents {
+    let literal: Option<Vec<&str>> = operands(command).iter().map(Word::literal).collect();
+    literal.map_or(Contents::nothing(Opening::Opaque), |words| Contents::text(&words.join(" ")))
+}
+
+/// A shell runs a text, a script, or what it reads.
+fn shell(command: &SimpleCommand, documents: &[Word]) -> Contents {
+    const LONG: [&str; 6] = ["--login", "--norc", "--noprofile", "--posix", "--verbose", "--restricted"];
+    let mut runs_text = false;
+    let mut reads_input = false;
+    let mut words = command.arguments.iter();
+    let operand = loop {
+        let Some(word) = words.next() else { break None };
+        let Some(text) = word.literal() else { return Contents::nothing(Opening::Opaque) };
+        match text {
+            "--" | "-" => break words.next(),
+            _ if LONG.contains(&text) => {}
+            _ if text.starts_with("--") => return Contents::nothing(Opening::Opaque),
+            _ if text.starts_with(['-', '+']) => {
+                runs_text |= text.contains('c');
+                reads_input |= text.contains('s');
+                for _ in text.chars().filter(|c| matches!(c, 'o' | 'O')) {
+                    words.next();
+                }
+            }
+            _ => break Some(word),
+        }
+    };
+    match operand {
+        Some(text) if runs_text => Contents::of_word(text),
+        Some(script) if !reads_input && is_script(script) => Contents::nothing(Opening::Plain),
+        _ => match &command.input {
+            Input::Document(number) => {
+                documents.get(*number).map_or(Contents::nothing(Opening::Opaque), Contents::of_word)
+            }
+            Input::Text(word) => Contents::of_word(word),
+            Input::Elsewhere => Contents::nothing(Opening::Opaque),
+        },
+    }
+}

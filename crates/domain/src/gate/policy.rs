@@ -1,0 +1,45 @@
+//! Policies: a preset and rules. Which rule wins is the judge's matter.
+
+use serde::{Deserialize, Serialize};
+
+use super::judge::Subject;
+use super::rule::Rule;
+
+/// What is done where no rule speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// A write in the run's own checkout is recorded and not asked about.
+    #[default]
+    Default,
+    /// Every write is asked about.
+    Strict,
+}
+
+/// Everything that decides requests, as one version.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Policy {
+    /// Grows with every change.
+    #[serde(default)]
+    pub version: u64,
+    /// What is done where no rule speaks.
+    #[serde(default)]
+    pub preset: Preset,
+    /// The base, from configuration files.
+    #[serde(default, alias = "rule")]
+    pub rules: Vec<Rule>,
+    /// What people added.
+    #[serde(default)]
+    pub stored: Vec<Rule>,
+}
+
+impl Policy {
+    /// The rules that speak for this subject, the base first.
+    pub(super) fn in_force<'a>(&'a self, subject: &'a Subject<'_>) -> impl Iterator<Item = &'a Rule> {
+        self.rules
+            .iter()
+            .chain(&self.stored)
+            .filter(|rule| rule.is_in_force(subject.agent, subject.workspace, subject.run, subject.now))
+    }
+}

@@ -1,0 +1,16 @@
+//! A run: its states and how it gets from one to the next, its events, and what all of them together say about it.
+//!
+//! State is only ever folded from events ([`Run::fold`]); nothing else makes a [`RunState`]. What is said in an event is decided
+//! elsewhere; here is only what is legal and what it means.
+
+mod event;
+mod facts;
+mod failure;
+mod fold;
+mod state;
+
+pub use event::{RunEvent, UnreadableEvent};
+pub use facts::*;
+pub use failure::{Failure, FailureKind};
+pub use fold::{Grant, Metrics, OpenStep, QUEUED_TURNS_MAX, QueuedTurn, Run};
+pub use state::{Asked, Illegal, RunState};

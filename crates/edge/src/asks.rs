@@ -1,0 +1,224 @@
+//! A run's requests: each is judged here by the policy of the moment, and those that a person must decide wait here.
+//!
+//! What waits is kept as the backend made it, with its digest: a decision is handed over only for exactly that.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use runyard_backend::Answer;
+use runyard_backend::link::Report;
+use runyard_domain::gate::{self, Effect, Judgement, Place, Policy, Preset, Request, Risk, Subject};
+use runyard_domain::{Approval, Code, ExecutionPolicy, Network, RunId, Sandbox};
+use runyard_redact::holds_placeholder;
+use runyard_store::Clock;
+
+use crate::digest::DigestKey;
+use crate::policies::Policies;
+use crate::scribe::{Breach, Scribe, shortened};
+
+/// How many requests of a run wait for people at a time.
+pub(crate) const WAITING_MAX: usize = 64;
+/// How many requests of a session are asked about at all.
+pub(crate) const ASKED_MAX: usize = 10_000;
+/// The longest request that a person is shown, as JSON.
+pub(crate) const REQUEST_BYTES_MAX: usize = 256 * 1024;
+/// How often a request is judged anew because another run used up the rule that allowed it.
+const JUDGED_MAX: usize = 16;
+
+/// The requests of one session.
+pub(crate) struct Asks {
+    pub(crate) run: RunId,
+    pub(crate) agent: String,
+    pub(crate) workspace: String,
+    pub(crate) preset: Preset,
+    pub(crate) execution: ExecutionPolicy,
+    pub(crate) policies: Arc<Policies>,
+    pub(crate) key: DigestKey,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) waiting: HashMap<String, Waiting>,
+    /// The keys of all that was ever asked about.
+    pub(crate) asked: HashSet<String>,
+}
+
+/// A request that waits for a person.
+pub(crate) struct Waiting {
+    /// The backend's own key.
+    key: String,
+    request: Request,
+    pub(crate) digest: String,
+}
+
+/// What is done with a request.
+enum Ruling {
+    Allowed { reason: String, rule_used: Option<String> },
+    Denied { code: Code, reason: String, rule_used: Option<String> },
+    Asked { risk: Risk, reason: String },
+}
+
+fn denied(code: Code, reason: impl Into<String>) -> Ruling {
+    Ruling::Denied { code, reason: reason.into(), rule_used: None }
+}
+
+impl Asks {
+    /// Judges a request. Gives what is reported, and the answer for the backend once that is durable; none where it waits.
+    pub(crate) fn judge(
+        &mut self,
+        key: String,
+        request: Request,
+        scribe: &Scribe,
+    ) -> Result<(Report, Option<(String, Answer)>), Breach> {
+        let name = scribe.name(&key)?;
+        if self.asked.contains(&name) {
+            return Err(Breach::KeyTwice);
+        }
+        let mut shown = scribe.request(&request);
+        let too_long = json_length(&request) > REQUEST_BYTES_MAX || json_length(&shown) > REQUEST_BYTES_MAX;
+        let redacted = shown != request;
+        if too_long {
+            shown = shortened(shown);
+        }
+        let (allowed, reason, rule_used) = match self.rule(&request, too_long) {
+            Ruling::Asked { risk, reason } => {
+                return Ok((
+                    self.ask(name, key, (request, shown), redacted, (risk, scribe.line(&reason))),
+                    None,
+                ));
+            }
+            Ruling::Allowed { reason, rule_used } => (true, scribe.line(&reason), rule_used),
+            Ruling::Denied { code, reason, rule_used } => {
+                (false, format!("{}: {}", code.as_str(), scribe.line(&reason)), rule_used)
+            }
+        };
+        let said = (!allowed).then(|| reason.clone());
+        let answer = Answer { approved: allowed, reason: said, answer: None };
+        Ok((Report::Judged { key: name, request: shown, allowed, reason, rule_used }, Some((key, answer))))
+    }
+
+    fn ask(
+        &mut self,
+        name: String,
+        key: String,
+        (request, shown): (Request, Request),
+        redacted: bool,
+        (risk, reason): (Risk, String),
+    ) -> Report {
+        let digest = self.key.of_request(&request);
+        self.asked.insert(name.clone());
+        self.waiting.insert(name.clone(), Waiting { key, request, digest: digest.clone() });
+        Report::Asked { key: name, request: shown, redacted, digest, risk, reason }
+    }
+
+    /// The backend's key of a request that still waits and is still what was asked about; it waits no longer.
+    pub(crate) fn take(&mut self, name: &str) -> Option<String> {
+        let waiting = self.waiting.remove(name)?;
+        if self.key.of_request(&waiting.request) != waiting.digest {
+            tracing::error!(run = %self.run, "a waiting request is not what was asked about; its decision is dropped");
+            return None;
+        }
+        Some(waiting.key)
+    }
+
+    fn rule(&self, request: &Request, too_long: bool) -> Ruling {
+        if holds_our_placeholder(request) {
+            return denied(Code::RedactedContent, "it holds a placeholder where a secret was taken out");
+        }
+        if let Some(reason) = narrowed(&self.execution, request) {
+            return denied(Code::PermissionDenied, reason);
+        }
+        match self.judged(request) {
+            Ruling::Asked { .. } if too_long => {
+                denied(Code::PermissionDenied, "it must be asked about and is too long to be shown")
+            }
+            Ruling::Asked { .. } if self.waiting.len() >= WAITING_MAX || self.asked.len() >= ASKED_MAX => {
+                denied(Code::PermissionDenied, "it must be asked about, and too much was asked already")
+            }
+            ruling => ruling,
+        }
+    }
+
+    fn judged(&self, request: &Request) -> Ruling {
+        let subject = Subject {
+            agent: &self.agent,
+            workspace: &self.workspace,
+            run: Some(self.run),
+            place: Place::Checkout,
+            people_may_be_asked: self.execution.approval == Approval::Ask,
+            now: self.clock.now(),
+        };
+        for _ in 0..JUDGED_MAX {
+            let Some(policy) = self.policy() else {
+                return denied(Code::PermissionDenied, "the edge holds no policy");
+            };
+            let judgement = gate::judge(&policy, &subject, request);
+            if let Some(ruling) = self.acted_on(judgement, &subject) {
+                return ruling;
+            }
+        }
+        denied(Code::PermissionDenied, "the rule that allows it is always used up by others")
+    }
+
+    /// What a judgement comes to; none when a rule that it relies on was used up meanwhile.
+    fn acted_on(&self, judgement: Judgement, subject: &Subject<'_>) -> Option<Ruling> {
+        let reason = judgement.because.to_string();
+        let risk = judgement.risk;
+        let mut used: Vec<&str> = judgement.rules_used_up().collect();
+        used.dedup();
+        match (judgement.effect, used.as_slice()) {
+            (Effect::Ask, _) => Some(Ruling::Asked { risk, reason }),
+            (Effect::Deny, _) => Some(denied(Code::PermissionDenied, reason)),
+            (Effect::Allow, []) => Some(Ruling::Allowed { reason, rule_used: None }),
+            (Effect::Allow, [rule]) => {
+                let rule_used = Some((*rule).to_owned());
+                self.policies.spend(rule).then_some(Ruling::Allowed { reason, rule_used })
+            }
+            // A report can name one rule as used up.
+            (Effect::Allow, _) if subject.people_may_be_asked => {
+                let reason = "it would use up more than one rule at a time".to_owned();
+                Some(Ruling::Asked { risk, reason })
+            }
+            (Effect::Allow, _) => {
+                Some(denied(Code::PermissionDenied, "it would use up more than one rule at a time"))
+            }
+        }
+    }
+
+    /// The policy of the moment with the run's preset; of the two the stricter one.
+    fn policy(&self) -> Option<Arc<Policy>> {
+        let mut policy = self.policies.current()?;
+        if self.preset == Preset::Strict && policy.preset != Preset::Strict {
+            Arc::make_mut(&mut policy).preset = Preset::Strict;
+        }
+        Some(policy)
+    }
+}
+
+/// What the run's own execution policy rules out, whatever the gate says.
+fn narrowed(execution: &ExecutionPolicy, request: &Request) -> Option<&'static str> {
+    use Request as R;
+    match request {
+        R::Network { .. } | R::GitPush { .. } | R::Publish { .. } | R::Deploy { .. }
+            if execution.network == Network::Deny =>
+        {
+            Some("the run's execution policy denies the network")
+        }
+        R::Write { .. } | R::Patch { .. } | R::GitCommit { .. } if execution.sandbox == Sandbox::ReadOnly => {
+            Some("the run's execution policy is read-only")
+        }
+        _ => None,
+    }
+}
+
+fn holds_our_placeholder(request: &Request) -> bool {
+    match request {
+        Request::Write { path, content } => {
+            holds_placeholder(path) || content.as_ref().is_some_and(holds_placeholder)
+        }
+        Request::Patch { files, patch } => files.iter().any(holds_placeholder) || holds_placeholder(patch),
+        Request::Shell { command, cwd } => holds_placeholder(command) || holds_placeholder(cwd),
+        _ => false,
+    }
+}
+
+fn json_length(request: &Request) -> usize {
+    serde_json::to_string(request).map_or(usize::MAX, |text| text.len())
+}

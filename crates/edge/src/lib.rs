@@ -1,0 +1,28 @@
+//! Next to the files: workspaces, checkouts, process custody, and the sessions of the backends.
+//!
+//! An [`Edge`] accepts the runs that the hub hands it over a link, prepares a checkout of its own for each, drives the backend in
+//! it, takes secrets and private paths out of what the backend says, and judges by the gate what needs no person. It keeps no
+//! record of its own: what is durable is what the hub said is. Each run has one directory, `runs/<run id>` in the edge's home:
+//! `checkout`, `home` (with `tmp`), and `custody.lock`.
+
+mod asks;
+mod checkout;
+pub mod custody;
+mod digest;
+mod edge;
+mod error;
+mod journal;
+mod outbox;
+mod places;
+mod policies;
+mod prepare;
+mod private;
+mod scribe;
+mod session;
+mod supervision;
+mod workspaces;
+
+pub use edge::{Edge, EdgeOptions, SESSIONS_MAX};
+pub use error::EdgeError;
+pub use supervision::{Supervision, Supervisors};
+pub use workspaces::{AllowList, LABEL_BYTES_MAX, WORKSPACES_MAX};

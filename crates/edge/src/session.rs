@@ -1,0 +1,428 @@
+//! One run at the edge: it is accepted, prepared and driven, and everything that happens in it goes through here in one order.
+//!
+//! A session is one task. It takes the backend's batches, the hub's words and the time one after the other, and does nothing
+//! before the hub has said that what justifies it is durable.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use runyard_backend::failpoint;
+use runyard_backend::link::{OpenRun, Report, Stage};
+use runyard_backend::{Answer, Command, Ending, JournalError, Session, SessionSpec, Signal};
+use runyard_domain::ApprovalId;
+use runyard_domain::gate::Preset;
+use runyard_domain::run::{Failure, FailureKind};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep_until, timeout};
+
+use crate::asks::Asks;
+use crate::edge::Shared;
+use crate::journal::{Entries, Entry, journal};
+use crate::outbox::{Closing, Outbox};
+use crate::places::Places;
+use crate::prepare::{CHECKS, Prepared, prepare};
+use crate::scribe::{Breach, Scribe};
+
+/// How many commands and answers wait for a backend at most.
+pub(crate) const OUTGOING_MAX: usize = 1_024;
+/// A backend that is closed has so long to stop what it started, which custody does within half of it.
+pub(crate) const CLOSE_PATIENCE: Duration = Duration::from_secs(90);
+
+const OVERRUN: &str = "too much was said to the session at once";
+
+/// What the hub says to a session.
+pub(crate) enum Said {
+    Command(Command),
+    Decision { approval: ApprovalId, key: String, digest: String, answer: Answer },
+}
+
+/// Drives a run until it is over at this edge, and leaves nothing running. What cannot be dropped at once holds `living`.
+pub(crate) async fn run(
+    edge: Arc<Shared>,
+    open: OpenRun,
+    mut outbox: Outbox,
+    said: mpsc::Receiver<Said>,
+    mut closing: watch::Receiver<Closing>,
+    living: &Arc<watch::Sender<()>>,
+) {
+    let places = Places::of(&edge.home, open.run);
+    let prepared = tokio::select! {
+        biased;
+        closing = closed(&mut closing) => Err(closing),
+        prepared = accept_and_prepare(&edge, &open, &places, &mut outbox, living) => Ok(prepared),
+    };
+    let prepared = match prepared {
+        Ok(Ok(Some(prepared))) => prepared,
+        Err(Closing::Overrun) => {
+            let failure = Failure::of_backend(FailureKind::BackendFailed, OVERRUN);
+            let _ = outbox.put(vec![Report::Failed { failure }]).await;
+            return;
+        }
+        Ok(_) | Err(_) => return,
+    };
+    let lock = places.lock();
+    Drive::new(&edge, open, outbox, said, closing, prepared.redactor.clone())
+        .go(&edge, prepared, &places)
+        .await;
+    if let Err(error) = edge.supervision.settled(&lock).await {
+        tracing::error!(%error, "processes of a closed session are still there");
+    }
+}
+
+/// Waits until the session is to close.
+async fn closed(closing: &mut watch::Receiver<Closing>) -> Closing {
+    let closing = closing.wait_for(|closing| *closing != Closing::Open).await;
+    closing.map_or(Closing::Closed, |closing| *closing)
+}
+
+/// Each report is durable before the next step. None where the run failed.
+async fn accept_and_prepare(
+    edge: &Shared,
+    open: &OpenRun,
+    places: &Places,
+    outbox: &mut Outbox,
+    living: &Arc<watch::Sender<()>>,
+) -> Result<Option<Prepared>, JournalError> {
+    if open.stage == Stage::Planned {
+        outbox.put(vec![Report::Accepted]).await?;
+    }
+    if matches!(open.stage, Stage::Planned | Stage::Accepted) {
+        outbox.put(vec![Report::Preparing { checks: CHECKS.map(str::to_owned).to_vec() }]).await?;
+    }
+    let prepared = match prepare(edge, open, places, living).await {
+        Ok(prepared) => prepared,
+        Err(failure) => {
+            outbox.put(vec![Report::Failed { failure }]).await?;
+            return Ok(None);
+        }
+    };
+    if open.stage != Stage::Running {
+        let info = prepared.backend.info();
+        let (backend_kind, protocol) = (info.backend_kind.to_owned(), info.protocol.to_owned());
+        let degraded = prepared.degraded.iter().cloned();
+        let mut reports = vec![Report::Started { backend_kind, protocol, checks: prepared.found.clone() }];
+        reports.extend(degraded.map(|reason| Report::Signal(Signal::Degraded { reason })));
+        outbox.put(reports).await?;
+    }
+    Ok(Some(prepared))
+}
+
+/// Why a session stops being driven.
+enum Over {
+    /// Nothing more is recorded.
+    Journal(JournalError),
+    /// Everything was said.
+    Ended,
+    /// The backend does what it must not.
+    Breach(Breach),
+    /// More was said to the session than it can take.
+    Overrun,
+    /// It could not be opened.
+    Failed(Failure),
+    /// The backend's task ended, and the backend had not said that it does.
+    Unsaid { panicked: bool },
+}
+
+/// What a session waits for.
+enum Happened {
+    Closing(Closing),
+    Said(Said),
+    Entry(Entry),
+    TextIsDue,
+}
+
+impl From<JournalError> for Over {
+    fn from(error: JournalError) -> Self {
+        Over::Journal(error)
+    }
+}
+
+impl From<Breach> for Over {
+    fn from(breach: Breach) -> Self {
+        Over::Breach(breach)
+    }
+}
+
+/// A run whose backend is started.
+struct Drive {
+    open: OpenRun,
+    outbox: Outbox,
+    said: mpsc::Receiver<Said>,
+    closing: watch::Receiver<Closing>,
+    scribe: Scribe,
+    asks: Asks,
+    /// What the backend is to be told, as soon as it takes it.
+    outgoing: VecDeque<Command>,
+}
+
+impl Drive {
+    fn new(
+        edge: &Shared,
+        open: OpenRun,
+        outbox: Outbox,
+        said: mpsc::Receiver<Said>,
+        closing: watch::Receiver<Closing>,
+        redactor: runyard_redact::Redactor,
+    ) -> Self {
+        let asks = Asks {
+            run: open.run,
+            agent: open.agent_id.clone(),
+            workspace: open.workspace.label.clone(),
+            // A preset that this version does not know is taken for the stricter one.
+            preset: if open.approval_policy.preset == "default" { Preset::Default } else { Preset::Strict },
+            execution: open.execution_policy.clone(),
+            policies: Arc::clone(&edge.policies),
+            key: edge.key.clone(),
+            clock: Arc::clone(&edge.clock),
+            waiting: HashMap::new(),
+            asked: HashSet::new(),
+        };
+        let scribe = Scribe::new(redactor);
+        Drive { open, outbox, said, closing, scribe, asks, outgoing: VecDeque::new() }
+    }
+
+    async fn go(mut self, edge: &Shared, prepared: Prepared, places: &Places) {
+        let spec = self.spec(edge, places);
+        let (journal, mut entries) = journal();
+        let mut opening = prepared.backend.open(spec, journal);
+        let mut session = None;
+        // A backend may record while it opens.
+        let over = loop {
+            let happened = tokio::select! {
+                biased;
+                opened = &mut opening => match opened {
+                    Ok(opened) => {
+                        failpoint::reach("session.opened");
+                        break self.follow(&mut entries, session.insert(opened)).await;
+                    }
+                    Err(error) => {
+                        let message = self.scribe.line(&error.message);
+                        break Over::Failed(Failure::of_backend(error.failure_kind, message));
+                    }
+                },
+                happened = self.next(&mut entries) => happened,
+            };
+            if let Err(over) = self.act(happened).await {
+                break over;
+            }
+        };
+        drop(opening);
+        entries.close(self.last_word(over).await);
+        if let Some(Session { commands, task }) = session {
+            drop(commands);
+            stopped(task).await;
+        }
+    }
+
+    fn spec(&self, edge: &Shared, places: &Places) -> SessionSpec {
+        SessionSpec {
+            run: self.open.run,
+            profile: self.open.backend_profile.clone(),
+            start: self.open.start.clone(),
+            directory: places.checkout(),
+            home: Places::of_session(&edge.home, self.open.session, &self.open.backend_profile.profile),
+            policy: self.open.execution_policy.clone(),
+            environment: environment(edge, &self.open, places),
+            processes: edge.supervision.under(&places.lock()),
+        }
+    }
+
+    /// Follows an open session to its end.
+    async fn follow(&mut self, entries: &mut Entries, session: &mut Session) -> Over {
+        let Session { commands, task } = session;
+        loop {
+            let happened = tokio::select! {
+                biased;
+                room = commands.reserve(), if !self.outgoing.is_empty() => {
+                    // Without room its task is about to end, and nobody is left to be told.
+                    if let (Some(command), Ok(room)) = (self.outgoing.pop_front(), room) {
+                        if matches!(command, Command::Answer { .. }) {
+                            failpoint::reach("session.answer");
+                        }
+                        room.send(command);
+                    }
+                    continue;
+                },
+                happened = self.next(entries) => happened,
+                ended = &mut *task => break self.ended_unsaid(entries, ended.is_err()).await,
+            };
+            if let Err(over) = self.act(happened).await {
+                break over;
+            }
+        }
+    }
+
+    /// The next thing that happens. Dropping it loses nothing.
+    async fn next(&mut self, entries: &mut Entries) -> Happened {
+        let due_at = self.scribe.due_at();
+        let due = async {
+            match due_at {
+                Some(due_at) => sleep_until(due_at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            closing = closed(&mut self.closing) => Happened::Closing(closing),
+            said = self.said.recv() => said.map_or(Happened::Closing(Closing::Closed), Happened::Said),
+            Some(entry) = entries.entries.recv() => Happened::Entry(entry),
+            () = due => Happened::TextIsDue,
+        }
+    }
+
+    /// Does what follows from it, and waits until that is durable.
+    async fn act(&mut self, happened: Happened) -> Result<(), Over> {
+        match happened {
+            Happened::Closing(Closing::Overrun) => Err(Over::Overrun),
+            Happened::Closing(_) => Err(Over::Journal(JournalError::Stopped)),
+            Happened::TextIsDue => {
+                let reports = self.scribe.waiting();
+                self.put(reports, Vec::new()).await
+            }
+            Happened::Said(Said::Command(command)) => self.tell(command),
+            Happened::Said(Said::Decision { approval, key, digest, answer }) => {
+                self.decide(approval, key, &digest, answer).await
+            }
+            Happened::Entry(Entry { batch, recorded }) => {
+                let done = self.record(batch).await;
+                let answer = match &done {
+                    Ok(()) | Err(Over::Ended) => Ok(()),
+                    Err(Over::Journal(error)) => Err(*error),
+                    Err(_) => Err(JournalError::Stopped),
+                };
+                let _ = recorded.send(answer);
+                done
+            }
+        }
+    }
+
+    async fn record(&mut self, batch: Vec<Signal>) -> Result<(), Over> {
+        let (mut reports, mut answers, mut ended) = (Vec::new(), Vec::new(), false);
+        for signal in batch {
+            ended |= matches!(signal, Signal::Ended { .. });
+            match signal {
+                Signal::Ask { key, request } => {
+                    reports.extend(self.scribe.waiting());
+                    let (report, answer) = self.asks.judge(key, request, &self.scribe)?;
+                    reports.push(report);
+                    answers.extend(answer);
+                }
+                Signal::Withdraw { key } => {
+                    answers.retain(|(asked, _)| *asked != key);
+                    // What was judged here never waited for anybody.
+                    let name = self.scribe.name(&key)?;
+                    if self.asks.take(&name).is_some() {
+                        reports.extend(self.scribe.write(Signal::Withdraw { key })?);
+                    }
+                }
+                signal => reports.extend(self.scribe.write(signal)?),
+            }
+        }
+        self.put(reports, answers).await?;
+        if ended { Err(Over::Ended) } else { Ok(()) }
+    }
+
+    /// Reports, and answers the backend once that is durable.
+    async fn put(&mut self, reports: Vec<Report>, mut answers: Vec<(String, Answer)>) -> Result<(), Over> {
+        if !reports.is_empty() {
+            let granted = self.outbox.put(reports).await?;
+            let granted =
+                granted.into_iter().filter_map(|(name, answer)| Some((self.asks.take(&name)?, answer)));
+            answers.extend(granted);
+        }
+        for (key, answer) in answers {
+            self.tell(Command::Answer { key, answer })?;
+        }
+        Ok(())
+    }
+
+    /// Hands a decision over, after it is recorded that it is.
+    async fn decide(
+        &mut self,
+        approval: ApprovalId,
+        name: String,
+        digest: &str,
+        answer: Answer,
+    ) -> Result<(), Over> {
+        if self.asks.waiting.get(&name).is_some_and(|waiting| waiting.digest != digest) {
+            return Err(Over::Breach(Breach::Drifted));
+        }
+        // The backend may have given the request up meanwhile; then nobody is handed anything.
+        let Some(key) = self.asks.take(&name) else { return Ok(()) };
+        let mut reports = self.scribe.waiting();
+        reports.push(Report::Used { approval });
+        self.put(reports, vec![(key, answer)]).await
+    }
+
+    fn tell(&mut self, command: Command) -> Result<(), Over> {
+        if self.outgoing.len() >= OUTGOING_MAX {
+            return Err(Over::Breach(Breach::Deaf));
+        }
+        self.outgoing.push_back(command);
+        Ok(())
+    }
+
+    /// The backend's task is over: what it recorded last counts, and without an end among it the edge says how it ended.
+    async fn ended_unsaid(&mut self, entries: &mut Entries, panicked: bool) -> Over {
+        while let Ok(entry) = entries.entries.try_recv() {
+            if let Err(over) = self.act(Happened::Entry(entry)).await {
+                return over;
+            }
+        }
+        Over::Unsaid { panicked }
+    }
+
+    /// Reports why the session is over, where that was not said yet. Gives what the journal says from now on.
+    async fn last_word(&mut self, over: Over) -> JournalError {
+        let failed = |failure_kind, message: String| {
+            let ending = Ending::Failed { failure_kind, message };
+            Report::Signal(Signal::Ended { ending })
+        };
+        let report = match over {
+            Over::Journal(error) => return error,
+            Over::Ended => return JournalError::Stopped,
+            Over::Failed(failure) => Report::Failed { failure },
+            Over::Breach(breach) => failed(FailureKind::BackendProtocolError, breach.to_string()),
+            Over::Overrun => failed(FailureKind::BackendFailed, OVERRUN.to_owned()),
+            Over::Unsaid { panicked: false } => {
+                let ending = Ending::Died { message: "the backend ended without saying how".to_owned() };
+                Report::Signal(Signal::Ended { ending })
+            }
+            Over::Unsaid { panicked: true } => {
+                failed(FailureKind::BackendFailed, "the backend broke down".to_owned())
+            }
+        };
+        let mut reports = self.scribe.waiting();
+        reports.push(report);
+        self.outbox.put(reports).await.err().unwrap_or(JournalError::Stopped)
+    }
+}
+
+/// All that the processes of a run find in their environment.
+fn environment(edge: &Shared, open: &OpenRun, places: &Places) -> BTreeMap<String, String> {
+    let path = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
+    [
+        ("PATH", edge.search_path.clone()),
+        ("HOME", path(places.home())),
+        ("TMPDIR", path(places.temporary())),
+        ("LANG", "C.UTF-8".to_owned()),
+        ("TERM", "dumb".to_owned()),
+        ("RUNYARD_URL", edge.url.clone()),
+        ("RUNYARD_RUN_ID", open.run.to_string()),
+        ("RUNYARD_RUN_TOKEN", open.run_token.clone()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+/// Waits until a backend's task is over; one that takes too long is dropped, and all that it holds with it.
+async fn stopped(mut task: JoinHandle<()>) {
+    // One that is over was waited for before.
+    if !task.is_finished() && timeout(CLOSE_PATIENCE, &mut task).await.is_err() {
+        tracing::error!("a backend did not stop in time");
+        task.abort();
+        let _ = task.await;
+    }
+}

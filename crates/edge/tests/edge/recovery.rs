@@ -1,0 +1,99 @@
+//! A run that an earlier edge had: it goes on from where it was.
+
+use std::fs;
+
+use runyard_backend::link::{FromEdge, Report, Stage, ToEdge};
+use runyard_domain::Code;
+
+use crate::harness::{Place, message};
+
+#[tokio::test(start_paused = true)]
+async fn j05_a_run_that_had_not_started_is_prepared_anew_from_where_it_was() {
+    let place = Place::new().await;
+    for (number, stage, reports) in [(1, Stage::Accepted, 2), (2, Stage::Preparing, 1)] {
+        let mut hub = place.link().await;
+        let mut open = place.open(number);
+        open.stage = stage;
+        let directory = place.run_directory(open.run);
+        fs::create_dir_all(directory.join("checkout")).unwrap();
+        fs::create_dir_all(directory.join("checkout.draft")).unwrap();
+        fs::write(directory.join("checkout/half"), "").unwrap();
+        hub.send(ToEdge::Open(Box::new(open))).await;
+        for _ in 1..reports {
+            assert!(matches!(hub.report().await, Report::Preparing { .. }));
+        }
+        assert!(matches!(hub.report().await, Report::Started { .. }));
+        hub.puppet().await;
+        let left: Vec<_> = fs::read_dir(directory.join("checkout"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert_eq!(left, ["file"], "what was half made is gone");
+        assert!(!directory.join("checkout.draft").exists());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn j05_a_run_that_had_started_goes_on_in_its_checkout_as_it_is() {
+    let place = Place::new().await;
+    let mut open = place.open(1);
+    {
+        let mut hub = place.link().await;
+        let puppet = hub.start(open.clone()).await;
+        fs::write(puppet.spec.directory.join("file"), "changed by the agent").unwrap();
+    }
+    let mut hub = place.link().await;
+    (open.stage, open.generation) = (Stage::Running, 2);
+    let puppet = hub.start(open.clone()).await;
+    let found = fs::read_to_string(puppet.spec.directory.join("file")).unwrap();
+    assert_eq!(found, "changed by the agent");
+    let _recording = puppet.record(vec![message("again")]);
+    let batch = hub.batch().await;
+    assert_eq!((batch.generation, batch.edge_sequence), (2, 1), "nothing was reported on the way");
+}
+
+#[tokio::test(start_paused = true)]
+async fn j05_a_run_that_had_started_and_lost_its_checkout_is_not_begun_again() {
+    let place = Place::new().await;
+    let mut hub = place.link().await;
+    let mut open = place.open(1);
+    open.stage = Stage::Running;
+    hub.send(ToEdge::Open(Box::new(open))).await;
+    let Report::Failed { failure } = hub.report().await else { panic!("it did not fail") };
+    assert_eq!(failure.code, Code::OutcomeUnknown);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c17_nothing_is_prepared_while_processes_of_an_earlier_session_are_left() {
+    let place = Place::new().await;
+    place.supervision.gone.send_replace(false);
+    let mut hub = place.link().await;
+    let mut open = place.open(1);
+    open.stage = Stage::Preparing;
+    let run = open.run;
+    hub.send(ToEdge::Open(Box::new(open))).await;
+    hub.hears_nothing().await;
+    assert!(!place.run_directory(run).join("checkout").exists());
+    place.supervision.gone.send_replace(true);
+    assert!(matches!(hub.report().await, Report::Started { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn j05_a_later_owner_starts_only_when_the_earlier_session_is_gone() {
+    let place = Place::new().await;
+    let mut hub = place.link().await;
+    let mut open = place.open(1);
+    let run = open.run;
+    let mut before = hub.start(open.clone()).await;
+    hub.send(ToEdge::Open(Box::new(open.clone()))).await;
+    (open.stage, open.generation) = (Stage::Running, 2);
+    hub.send(ToEdge::Open(Box::new(open))).await;
+    assert_eq!(before.command().await, None);
+    assert!(before.record(vec![message("late")]).await.unwrap().is_err());
+    drop(before);
+    let mut puppet = hub.puppet().await;
+    hub.send(ToEdge::Close { run, generation: 1, over: true }).await;
+    assert_eq!(hub.next().await, FromEdge::Closed { run, generation: 1 }, "that session is long gone");
+    puppet.hears_nothing().await;
+    assert!(puppet.spec.home.exists(), "and the later one is left alone");
+}

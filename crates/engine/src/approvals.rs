@@ -1,0 +1,229 @@
+//! A person's decisions: asked for once, answered once, from wherever.
+
+use runyard_domain::gate::Request;
+use runyard_domain::run::{
+    ApprovalRequested, ApprovalResolved, DecisionScope, Failure, OnReject, Resolution, Run, RunEvent,
+    RunState, Who,
+};
+use runyard_domain::{Actor, ApprovalId, Code, RunId, Timestamp};
+use runyard_store::{Approval, PAGE_MAX};
+use serde_json::Value;
+
+use crate::record::{Decided, Fact};
+use crate::recovery::RECOVERY_KEY;
+use crate::translate::{cancelled, failed, withdrawn};
+use crate::{Engine, EngineError};
+
+/// Why an approval that nobody answered is rejected.
+pub(crate) const EXPIRED: &str = "Nobody answered in time.";
+
+/// What a person decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Yes.
+    Approve,
+    /// No.
+    Reject,
+}
+
+/// A person's answer to an approval.
+#[derive(Clone, Debug)]
+pub struct Resolve {
+    /// Yes or no.
+    pub decision: Decision,
+    /// The digest of what was looked at.
+    pub digest: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// How far it reaches.
+    pub scope: DecisionScope,
+    /// The answer to a question.
+    pub answer: Option<Value>,
+}
+
+/// Where an approval stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApprovalState {
+    /// Nobody has answered.
+    Open,
+    /// It is over.
+    Over(Resolution),
+}
+
+impl ApprovalState {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ApprovalState::Open => "open",
+            ApprovalState::Over(resolution) => resolution.as_str(),
+        }
+    }
+}
+
+/// An approval, as it is recorded.
+#[derive(Clone, Debug)]
+pub struct ApprovalRecord {
+    /// The run that waits for it.
+    pub run: RunId,
+    /// What is asked.
+    pub asked: ApprovalRequested,
+    /// The answer, once there is one.
+    pub resolved: Option<ApprovalResolved>,
+}
+
+impl ApprovalRecord {
+    fn of(row: &Approval) -> Result<Self, EngineError> {
+        let asked = serde_json::from_slice(&row.request)?;
+        let resolved = row.decision.as_deref().map(serde_json::from_slice).transpose()?;
+        Ok(ApprovalRecord { run: row.run, asked, resolved })
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> ApprovalState {
+        self.resolved
+            .as_ref()
+            .map_or(ApprovalState::Open, |resolved| ApprovalState::Over(resolved.resolution))
+    }
+}
+
+impl Engine {
+    /// One approval.
+    pub async fn approval(&self, id: ApprovalId) -> Result<ApprovalRecord, EngineError> {
+        let row = self.recorder().store.approval(id).await?;
+        ApprovalRecord::of(&row.ok_or_else(|| EngineError::NotFound { what: format!("approval {id}") })?)
+    }
+
+    /// What is open, oldest first, of one run or of all.
+    pub async fn open_approvals(
+        &self,
+        run: Option<RunId>,
+        after: Option<ApprovalId>,
+        limit: u32,
+    ) -> Result<Vec<ApprovalRecord>, EngineError> {
+        let rows = self.recorder().store.open_approvals(run, after, limit.min(PAGE_MAX)).await?;
+        rows.iter().map(ApprovalRecord::of).collect()
+    }
+
+    /// Answers an approval. The first answer wins; the same again is fine; another is refused with who decided.
+    pub async fn resolve(
+        &self,
+        id: ApprovalId,
+        answer: Resolve,
+        actor: &Actor,
+    ) -> Result<ApprovalRecord, EngineError> {
+        if actor.is_agent() {
+            return Err(EngineError::ForPeopleOnly);
+        }
+        let record = self.approval(id).await?;
+        if record.asked.digest != answer.digest {
+            return Err(EngineError::StaleDigest { approval: id, digest: record.asked.digest });
+        }
+        if let Some(resolved) = &record.resolved {
+            return same_or_refused(&record, resolved, &answer);
+        }
+        check_answer(&record.asked.request, &answer)?;
+        let resolved = ApprovalResolved {
+            approval_id: id,
+            resolution: match answer.decision {
+                Decision::Approve => Resolution::Approved,
+                Decision::Reject => Resolution::Rejected,
+            },
+            decided_by: Who::from(actor),
+            reason: answer.reason.clone(),
+            scope: Some(answer.scope),
+            answer: answer.answer.clone(),
+        };
+        let decide = move |run: &Run, now| {
+            let facts = resolution_facts(run, resolved.clone(), now);
+            Ok(Decided { facts, result: None })
+        };
+        match self.recorder().head(record.run, decide).await {
+            Ok(standing) => {
+                self.changed(&standing);
+                self.approval(id).await
+            }
+            // Somebody else was quicker, or the run has ended.
+            Err(EngineError::Illegal(illegal)) => {
+                let record = self.approval(id).await?;
+                match &record.resolved {
+                    Some(resolved) => same_or_refused(&record, resolved, &answer),
+                    None => Err(illegal.into()),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn same_or_refused(
+    record: &ApprovalRecord,
+    resolved: &ApprovalResolved,
+    answer: &Resolve,
+) -> Result<ApprovalRecord, EngineError> {
+    let same_decision = match answer.decision {
+        Decision::Approve => resolved.resolution == Resolution::Approved,
+        Decision::Reject => resolved.resolution == Resolution::Rejected,
+    };
+    if same_decision && resolved.answer == answer.answer {
+        return Ok(record.clone());
+    }
+    Err(EngineError::Decided {
+        approval: record.asked.approval_id,
+        resolution: resolved.resolution.as_str(),
+        by: resolved.decided_by.id.clone(),
+    })
+}
+
+/// A question that is approved is answered, by its schema; nothing else takes an answer.
+fn check_answer(request: &Request, answer: &Resolve) -> Result<(), EngineError> {
+    let wrong = |message: String| Err(EngineError::Invalid { path: "answer", message });
+    match (request, answer.decision, &answer.answer) {
+        (Request::Question(question), Decision::Approve, Some(given)) => {
+            let validator = match jsonschema::validator_for(&question.answer_schema) {
+                Ok(validator) => validator,
+                Err(_) => return wrong("The question's own schema is not usable; reject it.".to_owned()),
+            };
+            match validator.iter_errors(given).next() {
+                Some(error) => wrong(format!("Expected an answer that fits the question's schema: {error}.")),
+                None => Ok(()),
+            }
+        }
+        (Request::Question(_), Decision::Approve, None) => {
+            wrong("Expected an answer to the question.".to_owned())
+        }
+        (_, _, Some(_)) => wrong("Expected no answer: this is not a question.".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// What a resolution does to a run: a rejection ends it, unless its profile says that the agent goes on.
+pub(crate) fn resolution_facts(run: &Run, resolved: ApprovalResolved, now: Timestamp) -> Vec<Fact> {
+    let by = resolved.decided_by.clone();
+    let reason = resolved.reason.clone().unwrap_or_else(|| "The approval was rejected.".to_owned());
+    let rejected = matches!(resolved.resolution, Resolution::Rejected | Resolution::Expired);
+    let id = resolved.approval_id;
+    let recovery = run.state.open().any(|(open, asked)| open == id && asked.key == RECOVERY_KEY);
+    let ends = rejected && (recovery || run.created.on_reject == OnReject::Cancel);
+    let mut facts = vec![Fact::from(RunEvent::ApprovalResolved(resolved))];
+    if !ends {
+        return facts;
+    }
+    let others = withdrawn(run).into_iter().filter(|fact| match &fact.event {
+        RunEvent::ApprovalResolved(other) => other.approval_id != id,
+        _ => true,
+    });
+    facts.extend(others);
+    if recovery {
+        let step = run.open_steps.values().next().map(|step| step.summary.clone());
+        let message = "Whether the step took effect is unknown, and it is not to be repeated.";
+        facts.push(failed(run, Failure::new(Code::OutcomeUnknown, message), "failed", step, now));
+    } else {
+        facts.push(cancelled(run, by, &reason, Some(Code::ApprovalRejected), now).into());
+    }
+    facts
+}
+
+/// Whether a run waits for people.
+pub(crate) fn waits(run: &Run) -> bool {
+    matches!(run.state, RunState::NeedsApproval { .. })
+}

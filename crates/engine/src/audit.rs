@@ -1,0 +1,68 @@
+//! Tells the audit what runs recorded: the outbox of a change becomes an entry, once.
+
+use std::time::Duration;
+
+use runyard_backend::failpoint;
+use runyard_domain::run::ApprovalResolved;
+use runyard_domain::{AppendId, EventId};
+use runyard_store::OutboxItem;
+use serde::Deserialize;
+
+use crate::installation::{AuditFact, DecisionMade};
+use crate::{Engine, EngineError};
+
+/// How many messages are taken at a time.
+const AT_ONCE: u32 = 200;
+/// How long between two looks when there was nothing.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What a change of a run leaves in the outbox.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Message {
+    event_id: EventId,
+    decision: ApprovalResolved,
+}
+
+impl Engine {
+    /// Delivers what waits in the outbox, for ever.
+    pub(crate) async fn deliver_audit(&self) {
+        loop {
+            match self.deliver_once().await {
+                Ok(0) => tokio::time::sleep(PAUSE).await,
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::error!(%error, "the audit cannot be written; it is tried again");
+                    tokio::time::sleep(PAUSE * 5).await;
+                }
+            }
+        }
+    }
+
+    async fn deliver_once(&self) -> Result<usize, EngineError> {
+        let items = self.recorder().store.undelivered(0, AT_ONCE).await?;
+        for item in &items {
+            self.deliver_item(item).await?;
+            failpoint::reach("audit.delivered");
+        }
+        let ids: Vec<u64> = items.iter().map(|item| item.id).collect();
+        self.recorder().store.delivered(&ids).await?;
+        Ok(items.len())
+    }
+
+    async fn deliver_item(&self, item: &OutboxItem) -> Result<(), EngineError> {
+        let Message { event_id, decision } = serde_json::from_slice(&item.payload)?;
+        let approval = self.approval(decision.approval_id).await?;
+        let made = DecisionMade {
+            approval_id: decision.approval_id,
+            run_id: item.run,
+            resolution: decision.resolution,
+            digest: approval.asked.digest,
+            reason: decision.reason,
+        };
+        // The event's own id, so that delivering it twice records it once.
+        let append = AppendId::from_bytes(*event_id.as_bytes());
+        self.installation().record_once(append, &decision.decided_by, AuditFact::Decision(made)).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! The agents and backends that runs can choose from.
+
+use std::collections::BTreeMap;
+
+use runyard_backend::BackendInfo;
+use runyard_domain::gate::{Preset, Rule};
+use runyard_domain::{AgentProfile, BackendProfile};
+
+use crate::EngineError;
+
+/// The agents and backends that runs can choose from, and the rules that the configuration sets.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    /// The agent profiles, by id.
+    pub agents: BTreeMap<String, AgentProfile>,
+    /// The backend profiles, by name.
+    pub backends: BTreeMap<String, BackendProfile>,
+    /// What is known of each kind of backend.
+    pub kinds: BTreeMap<String, BackendInfo>,
+    /// The gate's preset where an agent profile has none of its own.
+    pub preset: Preset,
+    /// The rules of the configuration.
+    pub rules: Vec<Rule>,
+}
+
+impl Catalog {
+    /// The agent profile of this id.
+    pub(crate) fn agent(&self, id: &str) -> Result<&AgentProfile, EngineError> {
+        self.agents.get(id).ok_or_else(|| EngineError::Invalid {
+            path: "agent",
+            message: format!("Expected an agent profile: {}.", listed(&self.agents)),
+        })
+    }
+
+    /// The backend profile of this name, with what is known of its kind.
+    pub(crate) fn backend(&self, name: &str) -> Result<(&BackendProfile, &BackendInfo), EngineError> {
+        let found =
+            self.backends.get(name).and_then(|found| Some((found, self.kinds.get(&found.backend_kind)?)));
+        found.ok_or_else(|| EngineError::Invalid {
+            path: "backendProfile",
+            message: format!("Expected a backend profile: {}.", listed(&self.backends)),
+        })
+    }
+}
+
+fn listed<T>(known: &BTreeMap<String, T>) -> String {
+    known.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,106 @@
+//! Instructions to a live run: turn, steer, interrupt, cancel.
+
+use runyard_backend::Command;
+use runyard_domain::run::{CommandKind, CommandReceived, QUEUED_TURNS_MAX, Run, RunEvent, RunState, Who};
+use runyard_domain::{Actor, CommandId, RunId};
+
+use crate::fresh::fresh;
+use crate::keys::{Key, Keyed};
+use crate::record::{Decided, Standing};
+use crate::translate::{cancelled, withdrawn};
+use crate::{Engine, EngineError};
+
+/// An instruction to a live run.
+#[derive(Clone, Debug)]
+pub struct NewCommand {
+    /// Which.
+    pub kind: CommandKind,
+    /// What is said, with a turn or a steer.
+    pub text: Option<String>,
+    /// The caller's idempotency key.
+    pub key: Option<String>,
+}
+
+impl Engine {
+    /// Gives an instruction. The answer is the command's id, and whether its text was redacted.
+    pub async fn command(
+        &self,
+        run: RunId,
+        command: NewCommand,
+        actor: &Actor,
+    ) -> Result<(CommandId, bool), EngineError> {
+        let NewCommand { kind, text, key } = command;
+        let invalid = |message: &str| EngineError::Invalid { path: "text", message: message.to_owned() };
+        let text = match (kind, text) {
+            (CommandKind::Interrupt, None) => None,
+            (CommandKind::Interrupt, Some(_)) => return Err(invalid("Expected no text with an interrupt.")),
+            (_, Some(text)) if !text.trim().is_empty() => Some(text),
+            (_, _) => return Err(invalid("Expected what to tell the agent.")),
+        };
+        let input = serde_json::json!([run, kind, text]);
+        let key = Key::of("run_command", actor, key.as_deref(), &input)?;
+        if let Some(Keyed { id, redacted }) = self.kept(key.as_ref()).await? {
+            return Ok((id, redacted));
+        }
+        let id = fresh!(CommandId, self.recorder().clock.now());
+        let stored = text.as_deref().map(|text| self.recorder().redacted_text(text));
+        let redacted = stored != text;
+        let result = key
+            .map(|key| key.result(&self.recorder().redactor, &Keyed { id, redacted }, self.now()))
+            .transpose()?;
+        let received =
+            CommandReceived { command_id: id, command: kind, text: stored.clone(), actor: Who::from(actor) };
+        let decide = move |run: &Run, _| {
+            takes(run, kind)?;
+            let facts = vec![RunEvent::CommandReceived(received.clone()).into()];
+            Ok(Decided { facts, result: result.clone() })
+        };
+        let standing = self.recorder().head(run, decide).await?;
+        match (kind, stored) {
+            (CommandKind::Steer, Some(text)) => self.deliver(run, Command::Steer { id, text }),
+            (CommandKind::Interrupt, _) => self.deliver(run, Command::Interrupt { id }),
+            _ => self.changed(&standing),
+        }
+        Ok((id, redacted))
+    }
+
+    /// Ends a run.
+    pub async fn cancel(&self, run: RunId, reason: &str, actor: &Actor) -> Result<Standing, EngineError> {
+        let (by, reason) = (Who::from(actor), reason.to_owned());
+        let decide = move |run: &Run, now| {
+            if run.state.is_terminal() {
+                return Err(conflict(run, "it has ended"));
+            }
+            let mut facts = withdrawn(run);
+            facts.push(cancelled(run, by.clone(), &reason, None, now).into());
+            Ok(Decided { facts, result: None })
+        };
+        let standing = self.recorder().head(run, decide).await?;
+        self.changed(&standing);
+        Ok(standing)
+    }
+}
+
+/// Whether the run takes a command of this kind where it stands.
+fn takes(run: &Run, kind: CommandKind) -> Result<(), EngineError> {
+    if run.state.is_terminal() {
+        return Err(conflict(run, "it has ended; start a new run in its session"));
+    }
+    match kind {
+        CommandKind::Turn if run.queued.len() >= QUEUED_TURNS_MAX => {
+            Err(conflict(run, "too many turns wait already"))
+        }
+        CommandKind::Turn => Ok(()),
+        CommandKind::Steer | CommandKind::Interrupt if run.turn_active && run.state == RunState::Running => {
+            Ok(())
+        }
+        CommandKind::Interrupt if run.turn_active => {
+            Err(conflict(run, "answer what it waits for, or cancel the run"))
+        }
+        CommandKind::Steer | CommandKind::Interrupt => Err(conflict(run, "no turn is running")),
+    }
+}
+
+fn conflict(run: &Run, what: &'static str) -> EngineError {
+    EngineError::Conflict { run: run.id, state: run.state.name(), what }
+}

@@ -1,0 +1,181 @@
+//! Making runs: checked, planned and recorded in one change, before anything happens.
+
+use runyard_domain::run::{ApprovalPolicyRef, Created as CreatedFacts, Planned, RunEvent, Task, Who};
+use runyard_domain::{Actor, ExecutionPolicy, RunId, SessionId};
+use runyard_store::StorageError;
+use serde_json::{Value, json};
+
+use crate::fresh::fresh;
+use crate::keys::{Key, Keyed};
+use crate::record::{Fact, Standing};
+use crate::{Engine, EngineError};
+
+/// The longest task or turn.
+const TEXT_BYTES_MAX: usize = 256 * 1024;
+
+/// A run that somebody wants.
+#[derive(Clone, Debug)]
+pub struct NewRun {
+    /// What is to be done.
+    pub task: Task,
+    /// The agent profile.
+    pub agent: String,
+    /// A workspace's id or label, or an absolute path inside one.
+    pub workspace: String,
+    /// The backend profile, where it is not the agent profile's.
+    pub backend_profile: Option<String>,
+    /// The conversation that it enters; a new one without.
+    pub session: Option<SessionId>,
+    /// The run that it goes on from: same session, same thread.
+    pub continues: Option<RunId>,
+    /// What it may do; the agent profile's without.
+    pub execution_policy: Option<ExecutionPolicy>,
+    /// The caller's idempotency key.
+    pub key: Option<String>,
+}
+
+/// A run that was made.
+#[derive(Clone, Debug)]
+pub struct CreatedRun {
+    /// Where it stands.
+    pub standing: Standing,
+    /// Whether its text was redacted: it is executed as stored.
+    pub redacted: bool,
+}
+
+impl Engine {
+    /// Makes a run and plans it.
+    pub async fn create_run(&self, new: NewRun, actor: &Actor) -> Result<CreatedRun, EngineError> {
+        let key = Key::of("run_create", actor, new.key.as_deref(), &fingerprint(&new)?)?;
+        if let Some(made) = self.made_before(key.as_ref()).await? {
+            return Ok(made);
+        }
+        let now = self.now();
+        let run = fresh!(RunId, now);
+        let (created, redacted) = self.facts(&new, actor).await?;
+        let agent = self.catalog().agent(&created.agent_id)?;
+        let workspace = self.workspaces().resolve(&created.workspace.id.to_string()).await?;
+        let planned = Planned {
+            edge_id: workspace.edge_id,
+            workspace_policy: "allowlist".to_owned(),
+            runtime_profile: created.backend_profile.clone(),
+            approval_policy: ApprovalPolicyRef {
+                preset: preset_name(agent.preset).to_owned(),
+                version: self.policy().version,
+            },
+        };
+        let facts = vec![Fact::from(RunEvent::Created(created)), Fact::from(RunEvent::Planned(planned))];
+        let result = key
+            .map(|key| key.result(&self.recorder().redactor, &Keyed { id: run, redacted }, now))
+            .transpose()?;
+        match self.recorder().create(run, facts, result).await {
+            Ok(standing) => {
+                self.changed(&standing);
+                Ok(CreatedRun { standing, redacted })
+            }
+            // The same key at the same time: the first one counts.
+            Err(EngineError::Storage(StorageError::AlreadyExists { .. })) if key.is_some() => {
+                let made = self.made_before(key.as_ref()).await?;
+                made.ok_or(EngineError::KeyTaken)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn made_before(&self, key: Option<&Key>) -> Result<Option<CreatedRun>, EngineError> {
+        match self.kept(key).await? {
+            Some(Keyed { id, redacted }) => Ok(Some(CreatedRun { standing: self.run(id).await?, redacted })),
+            None => Ok(None),
+        }
+    }
+
+    /// What the run begins with, and whether its text was redacted.
+    async fn facts(&self, new: &NewRun, actor: &Actor) -> Result<(CreatedFacts, bool), EngineError> {
+        let parent = match new.continues {
+            Some(parent) => Some(self.run(parent).await?),
+            None => None,
+        };
+        let agent = self.catalog().agent(&new.agent)?;
+        let backend_profile = new.backend_profile.clone().unwrap_or_else(|| agent.backend_profile.clone());
+        self.catalog().backend(&backend_profile)?;
+        let execution_policy = new.execution_policy.clone().unwrap_or_else(|| agent.execution_policy.clone());
+        check_policy(&execution_policy)?;
+        let workspace = self.workspaces().resolve(&new.workspace).await?;
+        let (task, redacted) = self.stored_task(&new.task)?;
+        let session_id = match (&parent, new.session) {
+            (Some(parent), None) => parent.run.created.session_id,
+            (_, Some(session)) => session,
+            (None, None) => fresh!(SessionId, self.now()),
+        };
+        let same_backend = |parent: &&Standing| parent.run.created.backend_profile == backend_profile;
+        let thread = parent.as_ref().filter(same_backend).and_then(|parent| parent.run.thread.clone());
+        let created = CreatedFacts {
+            task,
+            actor: Who::from(actor),
+            workspace: workspace.reference(),
+            agent_id: agent.id.clone(),
+            backend_profile,
+            session_id,
+            execution_policy,
+            on_reject: agent.on_reject,
+            parent_run_id: new.continues,
+            thread,
+        };
+        Ok((created, redacted))
+    }
+
+    /// The task as it will be stored and executed. A text is executed as stored; an action's input must not differ.
+    fn stored_task(&self, task: &Task) -> Result<(Task, bool), EngineError> {
+        let invalid = |message: String| EngineError::Invalid { path: "task", message };
+        match task {
+            Task::Text { text, .. } if text.trim().is_empty() => {
+                Err(invalid("Expected what is to be done.".to_owned()))
+            }
+            Task::Text { text, .. } if text.len() > TEXT_BYTES_MAX => {
+                Err(invalid(format!("Expected at most {TEXT_BYTES_MAX} bytes.")))
+            }
+            Task::Text { text, .. } => {
+                let stored = self.recorder().redacted_text(text);
+                let redacted = stored != *text;
+                Ok((Task::Text { text: stored, redacted }, redacted))
+            }
+            Task::Action { action, input } => {
+                if *self.recorder().redactor.json(input.clone()) != *input {
+                    return Err(EngineError::RedactedContent);
+                }
+                Ok((Task::Action { action: action.clone(), input: input.clone() }, false))
+            }
+        }
+    }
+}
+
+fn preset_name(preset: runyard_domain::gate::Preset) -> &'static str {
+    match preset {
+        runyard_domain::gate::Preset::Default => "default",
+        runyard_domain::gate::Preset::Strict => "strict",
+    }
+}
+
+fn check_policy(policy: &ExecutionPolicy) -> Result<(), EngineError> {
+    let max = ExecutionPolicy::TIMEOUT_MS_MAX;
+    for (path, ms) in
+        [("executionPolicy.timeoutMs", policy.timeout_ms), ("executionPolicy.idleMs", policy.idle_ms)]
+    {
+        if ms == 0 || ms > max {
+            return Err(EngineError::Invalid { path, message: format!("Expected 1 to {max}.") });
+        }
+    }
+    Ok(())
+}
+
+fn fingerprint(new: &NewRun) -> Result<Value, EngineError> {
+    Ok(json!([
+        new.task,
+        new.agent,
+        new.workspace,
+        new.backend_profile,
+        new.session,
+        new.continues,
+        serde_json::to_value(&new.execution_policy)?
+    ]))
+}

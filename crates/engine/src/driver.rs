@@ -1,0 +1,525 @@
+//! Who drives a live run: one task per open session, which records what the edge reports and hands on what people decide.
+//!
+//! A driver holds the run's lease and its folded state. It ends when the run does, or when the session is parked; a run that
+//! waits for people has none.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use runyard_backend::link::{OpenRun, Report, Stage, ToEdge};
+use runyard_backend::{Answer, BackendInfo, Command, Start, failpoint};
+use runyard_domain::run::{Degraded, Failure, Run, RunEvent, RunState, RuntimeDied, RuntimeStatus};
+use runyard_domain::{AppendId, ApprovalId, Code, CommandId, RunId};
+use runyard_redact::Safe;
+use runyard_store::{Acquired, StorageError};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::approvals::waits;
+use crate::edges::EdgeHandle;
+use crate::fresh::fresh;
+use crate::record::{Fact, Standing};
+use crate::recovery::reopening;
+use crate::translate::{Terms, Translated, answer, batch_append, failed, translate, withdrawn};
+use crate::{Engine, EngineError};
+
+/// How many messages wait for a driver.
+pub(crate) const INBOX_MAX: usize = 64;
+/// After how long a run is tried again that could not be driven.
+pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(2);
+/// How often a lease is looked for while another hub holds it.
+const LEASE_WAIT: Duration = Duration::from_secs(1);
+
+/// What a driver hears.
+#[derive(Debug)]
+pub(crate) enum ToDriver {
+    /// What happened in the run.
+    Batch { generation: u64, edge_sequence: u64, reports: Vec<Report> },
+    /// Nothing is left of the session.
+    Closed { generation: u64 },
+    /// Somebody else has written to the run.
+    Changed,
+    /// A command for the session.
+    Deliver(Command),
+    /// The edge can no longer be reached.
+    EdgeGone,
+}
+
+/// Why a session is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    /// The run is at its end.
+    Over,
+    /// It waits for people.
+    Parked,
+    /// Another hub drives it now.
+    Fenced,
+    /// Its backend died, and is opened again where the run does not wait for people.
+    Died,
+}
+
+pub(crate) struct Driver<'a> {
+    engine: &'a Engine,
+    standing: Standing,
+    generation: u64,
+    info: BackendInfo,
+    edge: EdgeHandle,
+    /// Approvals that this session asked for and has not been answered.
+    asked_here: HashSet<ApprovalId>,
+    turn_sent: Option<CommandId>,
+    /// The last batch that was recorded, with what it was answered.
+    recorded: (u64, Vec<(String, Answer)>),
+    accept_by: Instant,
+    idle_at: Instant,
+    park_at: Option<Instant>,
+    renew_at: Instant,
+}
+
+impl<'a> Driver<'a> {
+    /// Drives a run until its session is closed.
+    pub(crate) async fn drive(
+        engine: &'a Engine,
+        run: RunId,
+        mut inbox: mpsc::Receiver<ToDriver>,
+    ) -> Result<(), EngineError> {
+        engine.schedule().looks(run);
+        let standing = engine.run(run).await?;
+        if standing.run.state.is_terminal() || waits(&standing.run) {
+            return Ok(());
+        }
+        let Some(generation) = engine.lease(run).await? else { return Ok(()) };
+        failpoint::reach("lease.acquired");
+        // Between the reading and the lease somebody may have driven it.
+        let standing = engine.run(run).await?;
+        let outcome = match Driver::begin(engine, standing, generation).await? {
+            Some(driver) => driver.session(&mut inbox).await,
+            None => Ok(()),
+        };
+        engine.recorder().store.release(run, generation).await.or_else(ignore_stale)?;
+        outcome
+    }
+
+    /// Opens the session, unless the run is to end or to wait instead.
+    async fn begin(
+        engine: &'a Engine,
+        standing: Standing,
+        generation: u64,
+    ) -> Result<Option<Driver<'a>>, EngineError> {
+        let (_, info) = engine.catalog().backend(&standing.run.created.backend_profile)?;
+        let info = info.clone();
+        let limits = *engine.limits();
+        let reopen = |run: &Run, now| Ok(reopening(run, &info, &limits, now));
+        let standing = engine.record_at(standing, generation, reopen).await?;
+        if standing.run.state.is_terminal() || waits(&standing.run) {
+            return Ok(None);
+        }
+        let edge_id = standing.run.planned.as_ref().map(|plan| plan.edge_id.clone()).unwrap_or_default();
+        let Some(edge) = engine.edges_known().handle(&edge_id) else {
+            engine.fail(standing, generation, offline(&edge_id)).await?;
+            return Ok(None);
+        };
+        let now = Instant::now();
+        let idle = Duration::from_millis(standing.run.created.execution_policy.idle_ms);
+        let mut driver = Driver {
+            engine,
+            generation,
+            info,
+            edge,
+            asked_here: HashSet::new(),
+            turn_sent: None,
+            recorded: (0, Vec::new()),
+            accept_by: now + Duration::from_millis(limits.accept_ms),
+            idle_at: now + idle,
+            park_at: None,
+            renew_at: now + Duration::from_millis(limits.lease_ms / 3),
+            standing,
+        };
+        driver.open().await?;
+        Ok(Some(driver))
+    }
+
+    async fn open(&mut self) -> Result<(), EngineError> {
+        let run = &self.standing.run;
+        let created = &run.created;
+        let (profile, _) = self.engine.catalog().backend(&created.backend_profile)?;
+        let stage = match run.state {
+            RunState::Accepted => Stage::Accepted,
+            RunState::Preparing => Stage::Preparing,
+            RunState::Running | RunState::Applying { .. } => Stage::Running,
+            _ => Stage::Planned,
+        };
+        let (task, thread) = (created.task.clone(), run.thread.clone());
+        let start = match run.turns {
+            // What it said before its first turn is nothing to go on from.
+            0 => Start::Fresh { task, thread: created.thread.clone() },
+            _ => Start::Resume { task, thread, turn_active: run.turn_active },
+        };
+        let run_token = self.engine.run_tokens().issue(run.id, &created.agent_id);
+        let run_token = run_token
+            .map_err(|source| StorageError::Io { doing: "making a run's token", source: Box::new(source) })?;
+        let open = OpenRun {
+            run: run.id,
+            generation: self.generation,
+            session: created.session_id,
+            agent_id: created.agent_id.clone(),
+            backend_profile: profile.clone(),
+            workspace: created.workspace.clone(),
+            execution_policy: created.execution_policy.clone(),
+            approval_policy: run
+                .planned
+                .as_ref()
+                .map(|plan| plan.approval_policy.clone())
+                .unwrap_or_default(),
+            stage,
+            start,
+            run_token,
+        };
+        failpoint::reach("link.open");
+        self.edge.send(ToEdge::Open(Box::new(open))).await;
+        Ok(())
+    }
+
+    /// Serves the session until it is closed.
+    async fn session(mut self, inbox: &mut mpsc::Receiver<ToDriver>) -> Result<(), EngineError> {
+        let why = loop {
+            if let Some(why) = self.act().await? {
+                break why;
+            }
+            let deadline = self.next_deadline();
+            let heard = tokio::select! {
+                heard = inbox.recv() => heard,
+                () = sleep_until(deadline) => {
+                    match self.due().await? {
+                        Some(why) => break why,
+                        None => continue,
+                    }
+                }
+            };
+            let Some(message) = heard else { return Ok(()) };
+            match self.hear(message).await {
+                Ok(None) => {}
+                Ok(Some(why)) => break why,
+                Err(EngineError::Storage(StorageError::StaleGeneration { .. })) => break Closing::Fenced,
+                Err(error) => {
+                    self.close(Closing::Fenced, inbox).await;
+                    return Err(error);
+                }
+            }
+            if self.engine.is_stopping() {
+                return Ok(());
+            }
+        };
+        self.close(why, inbox).await;
+        match why {
+            Closing::Parked => self.note_parked().await?,
+            // Whoever looks after the run next sees that it is running without a driver.
+            Closing::Died => self.engine.schedule().again(self.standing.run.id),
+            Closing::Over | Closing::Fenced => {}
+        }
+        Ok(())
+    }
+
+    async fn hear(&mut self, message: ToDriver) -> Result<Option<Closing>, EngineError> {
+        match message {
+            ToDriver::Batch { generation, edge_sequence, reports } if generation == self.generation => {
+                self.batch(edge_sequence, &reports).await
+            }
+            ToDriver::Batch { .. } => Ok(None),
+            ToDriver::Changed => {
+                self.engine.schedule().looks(self.standing.run.id);
+                self.standing = self.engine.run(self.standing.run.id).await?;
+                Ok(None)
+            }
+            ToDriver::Deliver(command) => {
+                let (run, generation) = (self.standing.run.id, self.generation);
+                self.edge.send(ToEdge::Command { run, generation, command }).await;
+                Ok(None)
+            }
+            // The session ended without a word about how.
+            ToDriver::Closed { generation } if generation == self.generation => {
+                self.died("The session ended without saying how.").await?;
+                Ok(Some(Closing::Died))
+            }
+            ToDriver::Closed { .. } => Ok(None),
+            ToDriver::EdgeGone if self.engine.is_stopping() => Ok(None),
+            ToDriver::EdgeGone => {
+                let edge = self.standing.run.planned.as_ref().map(|plan| plan.edge_id.clone());
+                self.fail(offline(&edge.unwrap_or_default())).await?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Records what the edge reports, and answers it.
+    async fn batch(
+        &mut self,
+        edge_sequence: u64,
+        reports: &[Report],
+    ) -> Result<Option<Closing>, EngineError> {
+        let (run, generation) = (self.standing.run.id, self.generation);
+        // An edge that did not hear the answer sends its batch again.
+        if edge_sequence <= self.recorded.0 {
+            let granted = self.recorded.1.clone();
+            self.edge.send(ToEdge::Recorded { run, generation, edge_sequence, granted }).await;
+            return Ok(None);
+        }
+        let mut made = Translated::default();
+        let mut ended = false;
+        let terms = Terms {
+            info: &self.info,
+            redactor: &self.engine.recorder().redactor,
+            limits: self.engine.limits(),
+        };
+        let decide = |run: &Run, now| {
+            // Somebody ended it: late output is dropped.
+            ended = run.state.is_terminal();
+            if ended {
+                return Ok(Vec::new());
+            }
+            let mut translated = translate(run, reports, now, &terms)?;
+            let facts = std::mem::take(&mut translated.facts);
+            made = translated;
+            Ok(facts)
+        };
+        let append = batch_append(run, generation, edge_sequence);
+        let recorded = self.engine.recorder().at(self.standing.clone(), generation, append, decide).await;
+        match recorded {
+            Ok(standing) => self.standing = standing,
+            Err(EngineError::Storage(StorageError::StaleGeneration { .. })) => {
+                self.refuse(edge_sequence, true).await;
+                return Ok(Some(Closing::Fenced));
+            }
+            Err(EngineError::Illegal(illegal)) => {
+                tracing::error!(%run, %illegal, "the edge reported what the run does not take");
+                let message = format!("The backend reported something impossible: {illegal}.");
+                self.fail(Failure::new(Code::SchemaValidationFailed, message)).await?;
+                ended = true;
+            }
+            Err(error) => return Err(error),
+        }
+        if ended {
+            self.refuse(edge_sequence, false).await;
+            return Ok(None);
+        }
+        self.engine.count_batch();
+        self.idle_at = Instant::now() + self.idle_limit();
+        let open: Vec<ApprovalId> = self.standing.run.state.open().map(|(id, _)| id).collect();
+        self.asked_here.extend(open);
+        failpoint::reach("link.recorded");
+        let granted = made.granted;
+        self.recorded = (edge_sequence, granted.clone());
+        self.edge.send(ToEdge::Recorded { run, generation, edge_sequence, granted }).await;
+        self.engine.rules_used(made.rules_used).await;
+        Ok(made.died.then_some(Closing::Died))
+    }
+
+    async fn refuse(&self, edge_sequence: u64, fenced: bool) {
+        let (run, generation) = (self.standing.run.id, self.generation);
+        self.edge.send(ToEdge::Refused { run, generation, edge_sequence, fenced }).await;
+    }
+
+    /// Does what the run's state calls for, after whatever changed it is durable.
+    async fn act(&mut self) -> Result<Option<Closing>, EngineError> {
+        let run = &self.standing.run;
+        if run.state.is_terminal() {
+            return Ok(Some(Closing::Over));
+        }
+        let (id, generation) = (run.id, self.generation);
+        for grant in run.grants.iter().filter(|grant| !grant.used) {
+            if self.asked_here.remove(&grant.approval_id) {
+                let (approval, key, digest) = (grant.approval_id, grant.key.clone(), grant.digest.clone());
+                let answer = answer(grant);
+                failpoint::reach("link.decision");
+                let decision = ToEdge::Decision { run: id, generation, approval, key, digest, answer };
+                self.edge.send(decision).await;
+            }
+        }
+        if run.state == RunState::Running
+            && !run.turn_active
+            && let Some(turn) = run.queued.first()
+            && run.started.is_some()
+            && self.turn_sent != Some(turn.command_id)
+        {
+            self.turn_sent = Some(turn.command_id);
+            let command = Command::Turn { id: turn.command_id, text: turn.text.clone() };
+            self.edge.send(ToEdge::Command { run: id, generation, command }).await;
+        }
+        let park = Duration::from_millis(self.engine.limits().park_after_ms);
+        self.park_at = match (waits(run), self.park_at) {
+            (false, _) => None,
+            (true, None) => Some(Instant::now() + park),
+            (true, set) => set,
+        };
+        Ok(None)
+    }
+
+    fn idle_limit(&self) -> Duration {
+        Duration::from_millis(self.standing.run.created.execution_policy.idle_ms)
+    }
+
+    fn next_deadline(&self) -> Instant {
+        let mut next = self.renew_at;
+        match self.standing.run.state {
+            RunState::Planned => next = next.min(self.accept_by),
+            RunState::Running => next = next.min(self.idle_at),
+            _ => {}
+        }
+        self.park_at.map_or(next, |park| next.min(park))
+    }
+
+    /// Something is due: the lease, an edge that does not accept, a silent backend, a session to park.
+    async fn due(&mut self) -> Result<Option<Closing>, EngineError> {
+        let now = Instant::now();
+        let limits = *self.engine.limits();
+        let run = self.standing.run.id;
+        if now >= self.renew_at {
+            let term = Duration::from_millis(limits.lease_ms);
+            match self.engine.recorder().store.renew(run, self.generation, term).await {
+                Err(StorageError::StaleGeneration { .. }) => return Ok(Some(Closing::Fenced)),
+                renewed => renewed?,
+            };
+            self.renew_at = now + term / 3;
+        }
+        if self.standing.run.state == RunState::Planned && now >= self.accept_by {
+            let edge = self.standing.run.planned.as_ref().map(|plan| plan.edge_id.clone());
+            self.fail(offline(&edge.unwrap_or_default())).await?;
+        }
+        if self.standing.run.state == RunState::Running && now >= self.idle_at {
+            self.idle_at = now + self.idle_limit();
+            let ms = self.standing.run.created.execution_policy.idle_ms;
+            let reason = format!("The backend was silent for more than {ms} ms.");
+            self.degrade(reason).await?;
+        }
+        match self.park_at {
+            Some(park) if now >= park && waits(&self.standing.run) => Ok(Some(Closing::Parked)),
+            _ => Ok(None),
+        }
+    }
+
+    async fn degrade(&mut self, reason: String) -> Result<(), EngineError> {
+        let decide = |run: &Run, _| {
+            let known = run.state.is_terminal() || run.degraded.contains(&reason);
+            let degraded = RunEvent::Degraded(Degraded { reason: reason.clone() });
+            Ok(if known { Vec::new() } else { vec![Fact::from(degraded)] })
+        };
+        self.standing = self.engine.record_at(self.standing.clone(), self.generation, decide).await?;
+        Ok(())
+    }
+
+    async fn died(&mut self, message: &str) -> Result<(), EngineError> {
+        let decide = |run: &Run, _| {
+            let died = RunEvent::RuntimeDied(RuntimeDied { message: message.to_owned() });
+            Ok(if run.state.is_terminal() { Vec::new() } else { vec![Fact::from(died)] })
+        };
+        self.standing = self.engine.record_at(self.standing.clone(), self.generation, decide).await?;
+        Ok(())
+    }
+
+    async fn fail(&mut self, failure: Failure) -> Result<(), EngineError> {
+        self.standing = self.engine.fail(self.standing.clone(), self.generation, failure).await?;
+        Ok(())
+    }
+
+    /// Closes the session and waits until nothing of it is left.
+    async fn close(&mut self, why: Closing, inbox: &mut mpsc::Receiver<ToDriver>) {
+        let (run, generation) = (self.standing.run.id, self.generation);
+        failpoint::reach("link.close");
+        self.edge.send(ToEdge::Close { run, generation, over: why == Closing::Over }).await;
+        let closed = async {
+            while let Some(message) = inbox.recv().await {
+                match message {
+                    ToDriver::Closed { generation } if generation == self.generation => return,
+                    ToDriver::EdgeGone => return,
+                    // Nothing that still comes is recorded.
+                    ToDriver::Batch { edge_sequence, .. } => {
+                        self.refuse(edge_sequence, why == Closing::Fenced).await
+                    }
+                    _ => {}
+                }
+            }
+        };
+        let patience = Duration::from_millis(self.engine.limits().close_ms);
+        if timeout(patience, closed).await.is_err() {
+            tracing::error!(%run, "the edge did not close the session in time");
+        }
+    }
+
+    async fn note_parked(&mut self) -> Result<(), EngineError> {
+        let (profile, info) = (self.standing.run.created.backend_profile.clone(), &self.info);
+        let status = RuntimeStatus {
+            phase: "parked".to_owned(),
+            profile,
+            backend_kind: info.backend_kind.to_owned(),
+            protocol: info.protocol.to_owned(),
+            model: None,
+            version: None,
+            thread: None,
+            usage: None,
+        };
+        let decide = |run: &Run, _| {
+            let ended = run.state.is_terminal();
+            Ok(if ended { Vec::new() } else { vec![Fact::from(RunEvent::RuntimeStatus(status.clone()))] })
+        };
+        self.standing = self.engine.record_at(self.standing.clone(), self.generation, decide).await?;
+        Ok(())
+    }
+}
+
+fn offline(edge: &str) -> Failure {
+    Failure::new(Code::TargetOffline, format!("The edge \"{edge}\" cannot be reached."))
+}
+
+/// Somebody else holds the lease by now, so there is nothing to give up.
+fn ignore_stale(error: StorageError) -> Result<(), StorageError> {
+    match error {
+        StorageError::StaleGeneration { .. } => Ok(()),
+        other => Err(other),
+    }
+}
+
+impl Engine {
+    /// Takes the run's lease; waits while another hub holds it, as long as there is something to drive.
+    async fn lease(&self, run: RunId) -> Result<Option<u64>, EngineError> {
+        let term = Duration::from_millis(self.limits().lease_ms);
+        loop {
+            let owner: Safe<String> = self.owner();
+            match self.recorder().store.acquire(run, owner, term).await? {
+                Acquired::Granted(lease) => return Ok(Some(lease.generation)),
+                Acquired::Held { .. } => tokio::time::sleep(LEASE_WAIT).await,
+            }
+            let standing = self.run(run).await?;
+            if self.is_stopping() || standing.run.state.is_terminal() || waits(&standing.run) {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Records as the owner of a live run.
+    pub(crate) async fn record_at(
+        &self,
+        standing: Standing,
+        generation: u64,
+        decide: impl FnMut(&Run, runyard_domain::Timestamp) -> Result<Vec<Fact>, EngineError>,
+    ) -> Result<Standing, EngineError> {
+        let append = fresh!(AppendId, self.now());
+        self.recorder().at(standing, generation, append, decide).await
+    }
+
+    /// Ends a run as failed, unless it has ended meanwhile.
+    pub(crate) async fn fail(
+        &self,
+        standing: Standing,
+        generation: u64,
+        failure: Failure,
+    ) -> Result<Standing, EngineError> {
+        let decide = |run: &Run, now| {
+            if run.state.is_terminal() {
+                return Ok(Vec::new());
+            }
+            let mut facts = withdrawn(run);
+            facts.push(failed(run, failure.clone(), "failed", None, now));
+            Ok(facts)
+        };
+        self.record_at(standing, generation, decide).await
+    }
+}

@@ -1,0 +1,257 @@
+//! The engine itself: what it holds, how it starts and stops, and what it reads for others.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use runyard_backend::Workspaces;
+use runyard_domain::gate::Policy;
+use runyard_domain::{Actor, RunId, Timestamp};
+use runyard_redact::Safe;
+use runyard_store::{LoggedEvent, RunsQuery, Store, Tail};
+use tokio::task::JoinHandle;
+
+use crate::catalog::Catalog;
+use crate::edges::Edges;
+use crate::installation::{Installation, is_installation};
+use crate::options::{EngineOptions, Limits};
+use crate::record::{Decided, Recorder, Standing};
+use crate::run_tokens::RunTokens;
+use crate::schedule::Schedule;
+use crate::{EngineError, timers};
+
+/// How many due timers are taken at a time.
+const TIMERS_AT_ONCE: u32 = 100;
+/// How long at most until timers are looked at again.
+const TIMER_PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// The hub's heart. Cloning is cheap; all clones are the same engine.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    recorder: Recorder,
+    owner: Safe<String>,
+    catalog: Catalog,
+    workspaces: Arc<dyn Workspaces>,
+    installation: Installation,
+    edges: Edges,
+    schedule: Schedule,
+    run_tokens: RunTokens,
+    stopping: AtomicBool,
+    batches: AtomicU64,
+}
+
+/// What an engine is doing, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Runs with a live session.
+    pub runs_active: u64,
+    /// Runs that wait for a place.
+    pub runs_waiting: u64,
+    /// Batches recorded since the start.
+    pub batches_recorded: u64,
+}
+
+impl Engine {
+    /// An engine that has recovered what an earlier process left. Runs go on as soon as their edge is attached.
+    pub async fn start(options: EngineOptions) -> Result<Self, EngineError> {
+        let EngineOptions { store, redactor, clock, owner, catalog, workspaces, installation, limits } =
+            options;
+        let owner = redactor.content(&owner);
+        let recorder = Recorder { store, redactor, clock, limits };
+        let engine = Engine(Arc::new(Inner {
+            recorder,
+            owner,
+            catalog,
+            workspaces,
+            installation,
+            edges: Edges::default(),
+            schedule: Schedule::default(),
+            run_tokens: RunTokens::default(),
+            stopping: AtomicBool::new(false),
+            batches: AtomicU64::new(0),
+        }));
+        Ok(engine)
+    }
+
+    /// Goes on with what an earlier process left, and keeps deadlines and the audit from now on. To be called once, when the
+    /// edges are attached.
+    pub async fn go(&self) -> Result<Vec<JoinHandle<()>>, EngineError> {
+        let recovered = self.recover().await?;
+        if recovered > 0 {
+            tracing::info!(runs = recovered, "went on with unfinished runs");
+        }
+        let (timers, audit, policy) = (self.clone(), self.clone(), self.clone());
+        Ok(vec![
+            tokio::spawn(async move { timers.keep_timers().await }),
+            tokio::spawn(async move { audit.deliver_audit().await }),
+            tokio::spawn(async move { policy.follow_policy().await }),
+        ])
+    }
+
+    /// Starts nothing new, and lets what runs be recovered by the next process.
+    pub fn stop(&self) {
+        self.0.stopping.store(true, Ordering::SeqCst);
+    }
+
+    /// One run.
+    pub async fn run(&self, run: RunId) -> Result<Standing, EngineError> {
+        if is_installation(run) {
+            return Err(EngineError::NotFound { what: format!("run {run}") });
+        }
+        self.0.recorder.load(run).await
+    }
+
+    /// Runs, newest first, and whether there are more.
+    pub async fn runs(
+        &self,
+        state: Option<&str>,
+        before: Option<RunId>,
+        limit: u32,
+    ) -> Result<(Vec<Standing>, bool), EngineError> {
+        let query = RunsQuery { status: state.map(str::to_owned), before, limit };
+        let page = self.0.recorder.store.runs(query).await?;
+        let own = page.runs.iter().filter(|row| !is_installation(row.run));
+        Ok((own.map(Standing::of).collect::<Result<_, _>>()?, page.more))
+    }
+
+    /// Events of a run after a place, oldest first.
+    pub async fn events(&self, run: RunId, after: u64, limit: u32) -> Result<Vec<LoggedEvent>, EngineError> {
+        self.run(run).await?;
+        Ok(self.0.recorder.store.read(run, after, limit).await?)
+    }
+
+    /// Follows a run from a place on.
+    pub async fn follow(&self, run: RunId, after: u64) -> Result<Tail<dyn Store>, EngineError> {
+        self.run(run).await?;
+        Ok(Tail::open(Arc::clone(&self.0.recorder.store), run, after).await?)
+    }
+
+    /// The agents and backends.
+    pub fn catalog(&self) -> &Catalog {
+        &self.0.catalog
+    }
+
+    /// The allow-list.
+    pub fn workspaces(&self) -> &Arc<dyn Workspaces> {
+        &self.0.workspaces
+    }
+
+    /// Tokens, stored rules and the audit.
+    pub fn installation(&self) -> &Installation {
+        &self.0.installation
+    }
+
+    /// The policy that counts now.
+    pub fn policy(&self) -> Policy {
+        let registry = self.0.installation.registry();
+        Policy {
+            version: registry.policy_version(),
+            preset: self.0.catalog.preset,
+            rules: self.0.catalog.rules.clone(),
+            stored: self.0.installation.stored_rules(),
+        }
+    }
+
+    /// Who holds a run's own token.
+    pub fn run_token_holder(&self, token: &str) -> Option<Arc<Actor>> {
+        self.0.run_tokens.holder(token)
+    }
+
+    /// What it is doing.
+    pub fn figures(&self) -> Figures {
+        let (active, waiting) = self.0.schedule.counts();
+        Figures {
+            runs_active: active as u64,
+            runs_waiting: waiting as u64,
+            batches_recorded: self.0.batches.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        self.0.recorder.clock.now()
+    }
+
+    pub(crate) fn recorder(&self) -> &Recorder {
+        &self.0.recorder
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.0.recorder.limits
+    }
+
+    pub(crate) fn owner(&self) -> Safe<String> {
+        self.0.owner.clone()
+    }
+
+    pub(crate) fn schedule(&self) -> &Schedule {
+        &self.0.schedule
+    }
+
+    pub(crate) fn edges_known(&self) -> &Edges {
+        &self.0.edges
+    }
+
+    pub(crate) fn run_tokens(&self) -> &RunTokens {
+        &self.0.run_tokens
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.0.stopping.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn count_batch(&self) {
+        self.0.batches.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Fires timers as they become due.
+    async fn keep_timers(&self) {
+        loop {
+            if let Err(error) = self.fire_due().await {
+                tracing::error!(%error, "timers cannot be looked at");
+            }
+            let pause = match self.0.recorder.store.next_timer().await {
+                Ok(Some(due)) => Duration::from_millis(due.ms_since(self.now())).min(TIMER_PAUSE_MAX),
+                _ => TIMER_PAUSE_MAX,
+            };
+            tokio::time::sleep(pause.max(Duration::from_millis(10))).await;
+        }
+    }
+
+    async fn fire_due(&self) -> Result<(), EngineError> {
+        for timer in self.0.recorder.store.due_timers(TIMERS_AT_ONCE).await? {
+            let name = timer.name.clone();
+            let decide =
+                move |run: &_, now| Ok(Decided { facts: timers::fire(run, &name, now)?, result: None });
+            match self.0.recorder.head(timer.run, decide).await {
+                Ok(standing) => self.changed(&standing),
+                Err(error) => {
+                    tracing::warn!(run = %timer.run, timer = timer.name, %error, "a timer did nothing")
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rules that held once are used up.
+    pub(crate) async fn rules_used(&self, rules: Vec<String>) {
+        for rule in &rules {
+            if let Err(error) = self.0.installation.use_once(rule).await {
+                tracing::error!(%error, rule, "a rule that holds once is not retired");
+            }
+        }
+        if !rules.is_empty() {
+            self.policy_changed().await;
+        }
+    }
+
+    /// Tells the edges when the policy changes, also by another hub.
+    async fn follow_policy(&self) {
+        let mut changed = self.0.installation.changed();
+        while changed.changed().await.is_ok() {
+            self.policy_changed().await;
+        }
+    }
+}

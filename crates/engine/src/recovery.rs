@@ -1,0 +1,110 @@
+//! Going on after a death: what may be resumed, what a person is asked about, and what nobody can know.
+
+use runyard_backend::{BackendInfo, Resumes};
+use runyard_domain::gate::{Request, Risk};
+use runyard_domain::run::{
+    ApprovalRequested, ApprovalUsed, Failure, Run, RunEvent, RunState, ToolOutcome, ToolResult,
+};
+use runyard_domain::{Approval, ApprovalId, Code, Timestamp};
+use runyard_store::RunsQuery;
+use sha2::{Digest, Sha256};
+
+use crate::fresh::fresh;
+use crate::record::{Fact, Standing};
+use crate::translate::{agent, failed};
+use crate::{Engine, EngineError, Limits};
+
+/// The key of an approval that the engine itself asks for.
+pub(crate) const RECOVERY_KEY: &str = "recovery";
+/// How many runs are read at a time.
+const PAGE: u32 = 500;
+
+/// What is done with a run whose session died.
+#[derive(Debug, PartialEq, Eq)]
+enum Recovery {
+    /// Its backend goes on.
+    Resume,
+    /// This step was begun, and nobody knows whether it took effect.
+    Unknown {
+        /// The step.
+        step: String,
+    },
+}
+
+/// A step may have been done or not, unless it has a result, may be repeated, or the backend knows from its conversation.
+fn decide(run: &Run, info: &BackendInfo) -> Recovery {
+    let unknown = run.open_steps.values().find(|step| !step.idempotent).map(|step| step.summary.clone());
+    match (info.resumes, unknown) {
+        (Resumes::Thread, _) if run.thread.is_some() => Recovery::Resume,
+        (Resumes::Thread | Resumes::Steps, None) => Recovery::Resume,
+        (Resumes::Never, None) if !run.turn_active => Recovery::Resume,
+        (_, Some(step)) => Recovery::Unknown { step },
+        (Resumes::Never, None) => Recovery::Unknown { step: "the turn".to_owned() },
+    }
+}
+
+/// What is recorded before a run that was running is opened again; it may be nothing.
+pub(crate) fn reopening(run: &Run, info: &BackendInfo, limits: &Limits, now: Timestamp) -> Vec<Fact> {
+    if run.state != RunState::Running {
+        return Vec::new();
+    }
+    // A person has said that the step is to be repeated.
+    if let Some(grant) = run.grants.iter().find(|grant| grant.key == RECOVERY_KEY && grant.approved) {
+        let used = RunEvent::ApprovalUsed(ApprovalUsed { approval_id: grant.approval_id });
+        let closed = run.open_steps.keys().map(|call| {
+            let summary = "Unknown: the process died. It is repeated by a person's decision.".to_owned();
+            RunEvent::ToolResult(ToolResult { call: call.clone(), outcome: ToolOutcome::Cancelled, summary })
+        });
+        return std::iter::once(used).chain(closed).map(Fact::from).collect();
+    }
+    let Recovery::Unknown { step } = decide(run, info) else { return Vec::new() };
+    if run.created.execution_policy.approval == Approval::Never {
+        let message = "The process died during a step, and whether it took effect is unknown.";
+        let failure = Failure::new(Code::OutcomeUnknown, message);
+        return vec![failed(run, failure, "failed", Some(step), now)];
+    }
+    let digest = Sha256::new().chain_update(run.id.as_bytes()).chain_update(&step).finalize();
+    vec![
+        RunEvent::ApprovalRequested(ApprovalRequested {
+            approval_id: fresh!(ApprovalId, now),
+            key: RECOVERY_KEY.to_owned(),
+            request: Request::Repeat { step },
+            redacted: false,
+            digest: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            risk: Risk::Medium,
+            reason: "The process died during this step, and whether it took effect is unknown.".to_owned(),
+            workspace: run.created.workspace.clone(),
+            actor: agent(run),
+            expires_at: now.plus_ms(limits.approval_expiry_ms),
+        })
+        .into(),
+    ]
+}
+
+impl Engine {
+    /// Looks after every run that is not at its end. A run that waits for people needs nothing but its row.
+    pub(crate) async fn recover(&self) -> Result<u64, EngineError> {
+        let mut found = 0;
+        for status in ["created", "planned", "accepted", "preparing", "running", "applying"] {
+            let mut before = None;
+            loop {
+                let query = RunsQuery { status: Some(status.to_owned()), before, limit: PAGE };
+                let page = self.recorder().store.runs(query).await?;
+                for row in &page.runs {
+                    before = Some(row.run);
+                    match Standing::of(row) {
+                        Ok(standing) => self.changed(&standing),
+                        Err(error) => {
+                            tracing::error!(run = %row.run, %error, "a run cannot be read and is left alone");
+                        }
+                    }
+                    found += 1;
+                }
+                if !page.more {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+}

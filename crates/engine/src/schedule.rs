@@ -1,0 +1,170 @@
+//! Which runs are active, which wait for a place, and who may have the next one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use runyard_domain::RunId;
+use runyard_domain::run::RunState;
+use tokio::sync::mpsc;
+
+use crate::driver::{Driver, INBOX_MAX, ToDriver};
+use crate::record::Standing;
+use crate::{Engine, EngineError};
+
+/// Where a run runs and as what: what the limits count by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    edge: String,
+    agent: String,
+}
+
+struct Active {
+    place: Place,
+    inbox: mpsc::Sender<ToDriver>,
+    /// Somebody wanted it to go on while it was just ending.
+    again: bool,
+}
+
+#[derive(Default)]
+struct Books {
+    active: HashMap<RunId, Active>,
+    /// By id, so the oldest comes first.
+    waiting: BTreeMap<RunId, Place>,
+}
+
+/// The books of what is active and what waits.
+#[derive(Default)]
+pub(crate) struct Schedule(Mutex<Books>);
+
+impl Schedule {
+    fn books(&self) -> std::sync::MutexGuard<'_, Books> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn active_on(&self, edge: &str) -> usize {
+        self.books().active.values().filter(|active| active.place.edge == edge).count()
+    }
+
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let books = self.books();
+        (books.active.len(), books.waiting.len())
+    }
+
+    /// Tells the driver of a run; false when it has none.
+    fn tell(&self, run: RunId, message: ToDriver) -> bool {
+        let mut books = self.books();
+        let Some(active) = books.active.get_mut(&run) else { return false };
+        if matches!(message, ToDriver::Changed) {
+            active.again = true;
+        }
+        // A full inbox holds a `Changed` already or will be read to its end; an edge has one batch of a run on its way.
+        let _ = active.inbox.try_send(message);
+        true
+    }
+
+    pub(crate) fn tell_all_on(&self, edge: &str, message: impl Fn() -> ToDriver) {
+        for active in self.books().active.values().filter(|active| active.place.edge == edge) {
+            let _ = active.inbox.try_send(message());
+        }
+    }
+
+    /// The next run that may start, with its inbox, if there is a place for it.
+    fn take(&self, engine: &Engine) -> Option<(RunId, mpsc::Receiver<ToDriver>)> {
+        let mut books = self.books();
+        let fits = |place: &Place, active: &HashMap<RunId, Active>| {
+            let on_edge = active.values().filter(|other| other.place.edge == place.edge).count();
+            let of_agent = active.values().filter(|other| other.place.agent == place.agent).count();
+            let agent_max =
+                engine.catalog().agents.get(&place.agent).map_or(usize::MAX, |agent| agent.runs_max);
+            on_edge < engine.limits().runs_per_edge_max && of_agent < agent_max
+        };
+        let run = books.waiting.iter().find(|(_, place)| fits(place, &books.active)).map(|(run, _)| *run)?;
+        let place = books.waiting.remove(&run)?;
+        let (inbox, messages) = mpsc::channel(INBOX_MAX);
+        books.active.insert(run, Active { place, inbox, again: false });
+        Some((run, messages))
+    }
+
+    /// Starts looking at news: what came before this is seen by the look that follows.
+    pub(crate) fn looks(&self, run: RunId) {
+        if let Some(active) = self.books().active.get_mut(&run) {
+            active.again = false;
+        }
+    }
+
+    /// The run is to be looked at again when its driver has ended.
+    pub(crate) fn again(&self, run: RunId) {
+        if let Some(active) = self.books().active.get_mut(&run) {
+            active.again = true;
+        }
+    }
+
+    /// The driver has ended. True when somebody wanted the run to go on meanwhile.
+    fn end(&self, run: RunId) -> bool {
+        self.books().active.remove(&run).is_some_and(|active| active.again)
+    }
+}
+
+impl Engine {
+    /// Looks after a run that was changed: its driver is told, or it gets one if it needs one.
+    pub(crate) fn changed(&self, standing: &Standing) {
+        let run = standing.run.id;
+        if self.schedule().tell(run, ToDriver::Changed) {
+            return;
+        }
+        let wants = match standing.run.state {
+            RunState::Planned | RunState::Accepted | RunState::Preparing => true,
+            RunState::Running | RunState::Applying { .. } => true,
+            // A waiting run is a row.
+            RunState::Created | RunState::NeedsApproval { .. } => false,
+            RunState::Completed | RunState::Failed { .. } | RunState::Cancelled { .. } => false,
+        };
+        let Some(plan) = standing.run.planned.as_ref().filter(|_| wants) else { return };
+        let place = Place { edge: plan.edge_id.clone(), agent: standing.run.created.agent_id.clone() };
+        self.schedule().books().waiting.insert(run, place);
+        self.pump();
+    }
+
+    /// Starts whatever there is a place for.
+    pub(crate) fn pump(&self) {
+        while !self.is_stopping()
+            && let Some((run, inbox)) = self.schedule().take(self)
+        {
+            let engine = self.clone();
+            tokio::spawn(async move {
+                let drove = Driver::drive(&engine, run, inbox).await;
+                engine.drove(run, drove).await;
+            });
+        }
+    }
+
+    /// A driver has ended: its place is free.
+    async fn drove(&self, run: RunId, outcome: Result<(), EngineError>) {
+        self.run_tokens().end(run);
+        if let Err(error) = outcome {
+            tracing::error!(%run, %error, "a run cannot be driven just now; it is tried again");
+            tokio::time::sleep(crate::driver::RETRY_AFTER).await;
+            self.schedule().end(run);
+            self.look_again(run).await;
+        } else if self.schedule().end(run) {
+            self.look_again(run).await;
+        }
+        self.pump();
+    }
+
+    async fn look_again(&self, run: RunId) {
+        match self.run(run).await {
+            Ok(standing) => self.changed(&standing),
+            Err(error) => tracing::error!(%run, %error, "a run cannot be read"),
+        }
+    }
+
+    pub(crate) fn to_driver(&self, run: RunId, message: ToDriver) {
+        self.schedule().tell(run, message);
+    }
+
+    /// Hands a command to the run's session, if it has one.
+    pub(crate) fn deliver(&self, run: RunId, command: runyard_backend::Command) {
+        self.schedule().tell(run, ToDriver::Deliver(command));
+    }
+}

@@ -1,0 +1,118 @@
+//! The deadlines of a run: which timers its state calls for, and what happens when one is due.
+//!
+//! Timers are rows, set and cancelled by the change that calls for it, so they outlive every process. How long a run is silent
+//! is not one of them: that is for whoever drives it.
+
+use runyard_domain::run::{ApprovalResolved, Failure, Resolution, Run, RunEvent, RunState, Who};
+use runyard_domain::{ApprovalId, Code, Timestamp};
+use runyard_redact::Safe;
+use runyard_store::TimerWrite;
+
+use crate::approvals::{self, resolution_facts};
+use crate::record::Fact;
+use crate::translate::{failed, withdrawn};
+use crate::{EngineError, Limits};
+
+/// The whole run, not counting the time in which it waits for people.
+const RUN: &str = "run";
+/// The phase that it is in.
+const PHASE: &str = "phase";
+/// An approval; its id stands behind it.
+const EXPIRY: &str = "expiry:";
+
+/// The timers that a change of a run sets and cancels.
+pub(crate) fn writes(before: Option<&Run>, after: &Run, now: Timestamp, limits: &Limits) -> Vec<TimerWrite> {
+    let mut writes = Vec::new();
+    let wanted_before = before.map(|run| run_timers(run, limits)).unwrap_or_default();
+    let wanted = run_timers(after, limits);
+    for (name, due) in [(RUN, wanted.run_ms), (PHASE, wanted.phase_ms)] {
+        let was = if name == RUN { wanted_before.run_ms } else { wanted_before.phase_ms };
+        let entered = before.is_some_and(|before| before.entered_at != after.entered_at);
+        match (was, due) {
+            (None, None) => {}
+            (Some(_), None) => writes.push(TimerWrite::Cancel { name: name.into() }),
+            (Some(_), Some(_)) if !entered => {}
+            (_, Some(ms)) => {
+                writes.push(TimerWrite::Set { name: name.into(), due: now.plus_ms(ms), payload: Safe::NULL })
+            }
+        }
+    }
+    let open_before = before.into_iter().flat_map(|run| run.state.open());
+    let gone = open_before.filter(|(id, _)| after.state.open().all(|(open, _)| open != *id));
+    writes.extend(gone.map(|(id, _)| TimerWrite::Cancel { name: expiry(id) }));
+    let new = after
+        .state
+        .open()
+        .filter(|(id, _)| before.is_none_or(|before| before.state.open().all(|(open, _)| open != *id)));
+    writes.extend(new.map(|(id, asked)| TimerWrite::Set {
+        name: expiry(id),
+        due: asked.expires_at,
+        payload: Safe::NULL,
+    }));
+    writes
+}
+
+fn expiry(id: ApprovalId) -> Safe<String> {
+    Safe::join([EXPIRY.into(), id.into()])
+}
+
+/// How long from its entering on, for each of the two timers.
+#[derive(Default)]
+struct RunTimers {
+    run_ms: Option<u64>,
+    phase_ms: Option<u64>,
+}
+
+fn run_timers(run: &Run, limits: &Limits) -> RunTimers {
+    let left = run.created.execution_policy.timeout_ms.saturating_sub(run.active_ms_before);
+    match run.state {
+        RunState::Accepted | RunState::Preparing => {
+            RunTimers { run_ms: Some(left), phase_ms: Some(limits.prepare_ms) }
+        }
+        RunState::Running | RunState::Applying { .. } => RunTimers { run_ms: Some(left), phase_ms: None },
+        // Waiting for a place or for people counts toward no deadline.
+        RunState::Created
+        | RunState::Planned
+        | RunState::NeedsApproval { .. }
+        | RunState::Completed
+        | RunState::Failed { .. }
+        | RunState::Cancelled { .. } => RunTimers::default(),
+    }
+}
+
+/// What a timer that is due does to the run. Where the run has gone on meanwhile the timer is gone too, so there is always
+/// something to say.
+pub(crate) fn fire(run: &Run, name: &str, now: Timestamp) -> Result<Vec<Fact>, EngineError> {
+    let stale = || EngineError::Conflict { run: run.id, state: run.state.name(), what: "the timer is over" };
+    if let Some(id) = name.strip_prefix(EXPIRY) {
+        let id: ApprovalId = id.parse().map_err(|_| stale())?;
+        run.state.open().find(|(open, _)| *open == id).ok_or_else(stale)?;
+        let resolved = ApprovalResolved {
+            approval_id: id,
+            resolution: Resolution::Expired,
+            decided_by: Who::runyard(),
+            reason: Some(approvals::EXPIRED.to_owned()),
+            scope: None,
+            answer: None,
+        };
+        return Ok(resolution_facts(run, resolved, now));
+    }
+    if run.state.is_terminal() {
+        return Err(stale());
+    }
+    let what = match name {
+        RUN => "The run took longer than its execution policy allows.",
+        _ => "Preparing took longer than allowed.",
+    };
+    let mut facts = withdrawn(run);
+    facts.push(
+        RunEvent::RuntimeTimeout(runyard_domain::run::RuntimeError {
+            failure_kind: None,
+            message: what.to_owned(),
+            retrying: false,
+        })
+        .into(),
+    );
+    facts.push(failed(run, Failure::new(Code::RunTimeout, what), "failed", None, now));
+    Ok(facts)
+}

@@ -1,0 +1,384 @@
+//! What the reports of an edge mean as events of the run. Pure: it looks at the run and decides; nothing is written here.
+
+use runyard_backend::link::Report;
+use runyard_backend::{Answer, BackendInfo, Ending, Signal};
+use runyard_domain::gate::Effect;
+use runyard_domain::run::*;
+use runyard_domain::{ActorKind, ApprovalId, Code, RunId, Timestamp};
+use runyard_redact::Redactor;
+
+use crate::fresh::fresh;
+use crate::record::Fact;
+use crate::{EngineError, Limits};
+
+/// How often a backend may die without ending a turn before the run fails.
+const DEATHS_MAX: u32 = 5;
+
+/// What a batch of reports comes to.
+#[derive(Default)]
+pub(crate) struct Translated {
+    pub(crate) facts: Vec<Fact>,
+    /// Requests that a decision held earlier answers.
+    pub(crate) granted: Vec<(String, Answer)>,
+    /// The backend died, and is to be opened again.
+    pub(crate) died: bool,
+    /// Rules that held once and are used up.
+    pub(crate) rules_used: Vec<String>,
+}
+
+/// What translating needs to know beside the run.
+pub(crate) struct Terms<'a> {
+    pub(crate) info: &'a BackendInfo,
+    pub(crate) redactor: &'a Redactor,
+    pub(crate) limits: &'a Limits,
+}
+
+/// The events of a batch. The run is folded along the way, since what a report means depends on those before it.
+pub(crate) fn translate(
+    run: &Run,
+    reports: &[Report],
+    now: Timestamp,
+    terms: &Terms<'_>,
+) -> Result<Translated, EngineError> {
+    let mut batch = Batch { run: run.clone(), now, terms, made: Translated::default() };
+    for report in reports {
+        batch.report(report)?;
+        if batch.run.state.is_terminal() {
+            // What comes after the end is dropped.
+            break;
+        }
+    }
+    Ok(batch.made)
+}
+
+struct Batch<'a> {
+    run: Run,
+    now: Timestamp,
+    terms: &'a Terms<'a>,
+    made: Translated,
+}
+
+impl Batch<'_> {
+    fn push(&mut self, event: RunEvent, backend_event: Option<&'static str>) -> Result<(), EngineError> {
+        // A report that the run does not take is the edge's mistake; the fold says so before anything is written.
+        self.run = Run::fold(Some(self.run.clone()), self.run.id, self.now, &event)?;
+        self.made.facts.push(Fact { event, backend_event });
+        Ok(())
+    }
+
+    fn report(&mut self, report: &Report) -> Result<(), EngineError> {
+        match report {
+            Report::Accepted => {
+                let edge_id = self.run.planned.as_ref().map(|plan| plan.edge_id.clone()).unwrap_or_default();
+                self.push(RunEvent::Accepted(Accepted { edge_id }), None)
+            }
+            Report::Preparing { checks } => {
+                self.push(RunEvent::Preparing(Preparing { checks: checks.clone() }), None)
+            }
+            Report::Started { backend_kind, protocol, checks } => {
+                let (backend_kind, protocol) = (backend_kind.clone(), protocol.clone());
+                let started = Started { backend_kind, protocol, checks: checks.clone() };
+                self.push(RunEvent::Started(started), None)
+            }
+            Report::Failed { failure } => self.fail(failure.clone(), "failed", None),
+            Report::Delta { item, text, offset } => {
+                let delta = MessageDelta { item: item.clone(), text: text.clone(), offset: *offset };
+                self.push(RunEvent::MessageDelta(delta), Some("assistant_message"))
+            }
+            Report::Output { call, stream, text, offset, omitted } => {
+                let output = ToolOutput {
+                    call: call.clone(),
+                    stream: stream.as_str().to_owned(),
+                    text: text.clone(),
+                    offset: *offset,
+                    omitted: *omitted,
+                };
+                self.push(RunEvent::ToolOutput(output), Some("command_output"))
+            }
+            Report::Asked { .. } => self.asked(report),
+            Report::Judged { key, request, allowed, reason, rule_used } => {
+                self.made.rules_used.extend(rule_used.clone());
+                let effect = if *allowed { Effect::Allow } else { Effect::Deny };
+                let (key, request, reason) = (key.clone(), request.clone(), reason.clone());
+                self.push(RunEvent::GateJudged(GateJudged { key, request, effect, reason }), None)
+            }
+            Report::Used { approval } => {
+                self.push(RunEvent::ApprovalUsed(ApprovalUsed { approval_id: *approval }), None)
+            }
+            Report::Signal(signal) => self.signal(signal),
+        }
+    }
+
+    /// A request that the gate wants asked: a decision that is held for exactly this answers it, else a person is asked.
+    fn asked(&mut self, report: &Report) -> Result<(), EngineError> {
+        let Report::Asked { key, request, redacted, digest, risk, reason } = report else { return Ok(()) };
+        if let Some(grant) = self.run.grants.iter().find(|grant| grant.digest == *digest).cloned() {
+            let used = ApprovalUsed { approval_id: grant.approval_id };
+            self.push(RunEvent::ApprovalUsed(used), None)?;
+            self.made.granted.push((key.clone(), answer(&grant)));
+            return Ok(());
+        }
+        let raw = serde_json::to_value(request)?;
+        let safe = self.terms.redactor.json(raw.clone());
+        let asked = ApprovalRequested {
+            approval_id: fresh!(ApprovalId, self.now),
+            key: key.clone(),
+            request: request.clone(),
+            redacted: *redacted || *safe != raw,
+            digest: digest.clone(),
+            risk: *risk,
+            reason: reason.clone(),
+            workspace: self.run.created.workspace.clone(),
+            actor: agent(&self.run),
+            expires_at: self.now.plus_ms(self.terms.limits.approval_expiry_ms),
+        };
+        self.push(RunEvent::ApprovalRequested(asked), None)
+    }
+
+    fn signal(&mut self, signal: &Signal) -> Result<(), EngineError> {
+        match signal {
+            Signal::Status { phase, model, version, thread, usage } => {
+                let status = RuntimeStatus {
+                    model: model.clone(),
+                    version: version.clone(),
+                    thread: thread.clone(),
+                    usage: *usage,
+                    ..self.status(phase)
+                };
+                self.push(RunEvent::RuntimeStatus(status), Some("backend_status"))
+            }
+            Signal::TurnStarted { command } => {
+                self.push(RunEvent::TurnStarted(TurnStarted { command_id: *command }), Some("backend_status"))
+            }
+            Signal::TurnEnded { outcome } => self.turn_ended(*outcome),
+            Signal::Message { item, text } => {
+                let message = MessageCompleted { item: item.clone(), text: text.clone() };
+                self.push(RunEvent::MessageCompleted(message), Some("assistant_message"))
+            }
+            Signal::ToolCall { call, tool, summary, arguments, idempotent } => {
+                let call = ToolCall {
+                    call: call.clone(),
+                    tool: tool.clone(),
+                    summary: summary.clone(),
+                    idempotent: *idempotent,
+                    arguments: arguments.clone(),
+                };
+                self.push(RunEvent::ToolCall(call), Some("tool_call"))
+            }
+            Signal::ToolResult { call, outcome, summary } => {
+                let result = ToolResult { call: call.clone(), outcome: *outcome, summary: summary.clone() };
+                self.push(RunEvent::ToolResult(result), Some("tool_call"))
+            }
+            Signal::FileRead { path } => {
+                self.push(RunEvent::FileRead(FileRead { path: path.clone() }), Some("tool_call"))
+            }
+            Signal::Patch { files, summary } => {
+                let patch = PatchProposed { files: files.clone(), summary: summary.clone() };
+                self.push(RunEvent::PatchProposed(patch), Some("diff"))
+            }
+            Signal::Withdraw { key } => self.withdraw(key),
+            Signal::Degraded { reason } => {
+                let known = self.run.degraded.contains(reason);
+                let degraded = RunEvent::Degraded(Degraded { reason: reason.clone() });
+                if known { Ok(()) } else { self.push(degraded, Some("backend_status")) }
+            }
+            Signal::Error { failure_kind, message, retrying } => {
+                self.push(runtime_error(*failure_kind, message, *retrying), Some("error"))
+            }
+            Signal::Ended { ending } => self.ended(ending),
+            // They have reports of their own; an edge that sends them breaks the link's contract.
+            Signal::Delta { .. } | Signal::ToolOutput { .. } | Signal::Ask { .. } => {
+                Err(Illegal::Transition { state: self.run.state.name(), event: "raw signal" }.into())
+            }
+        }
+    }
+
+    fn status(&self, phase: &str) -> RuntimeStatus {
+        RuntimeStatus {
+            phase: phase.to_owned(),
+            profile: self.run.created.backend_profile.clone(),
+            backend_kind: self.terms.info.backend_kind.to_owned(),
+            protocol: self.terms.info.protocol.to_owned(),
+            model: None,
+            version: None,
+            thread: None,
+            usage: None,
+        }
+    }
+
+    fn withdraw(&mut self, key: &str) -> Result<(), EngineError> {
+        let open = self.run.state.open().find(|(_, asked)| asked.key == key).map(|(id, _)| id);
+        match open {
+            Some(id) => {
+                let by = agent(&self.run);
+                self.push(withdrawal(id, by, "The agent no longer asks."), None)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A run ends when its turn ends, no turn is queued and nothing is open.
+    fn turn_ended(&mut self, outcome: TurnOutcome) -> Result<(), EngineError> {
+        // The turn is over, so nothing of it can wait any more.
+        for fact in withdrawn(&self.run) {
+            self.push(fact.event, None)?;
+        }
+        self.push(RunEvent::TurnEnded(TurnEnded { outcome }), Some("backend_status"))?;
+        if !self.run.queued.is_empty() {
+            return Ok(());
+        }
+        match (outcome, self.run.interrupted_by.clone()) {
+            (TurnOutcome::Completed, _) => {
+                let completed = Completed {
+                    response: self.run.response.clone(),
+                    artifacts: self.run.artifacts.clone(),
+                    diff: DiffState::None,
+                    metrics: self.run.metrics(self.now),
+                    unused_approvals: self
+                        .run
+                        .grants
+                        .iter()
+                        .filter(|grant| !grant.used)
+                        .map(|grant| grant.approval_id)
+                        .collect(),
+                };
+                self.push(RunEvent::Completed(completed), Some("terminal_status"))
+            }
+            (TurnOutcome::Interrupted, by) => {
+                let by = by.unwrap_or_else(|| agent(&self.run));
+                self.push(
+                    cancelled(&self.run, by, "The turn was interrupted.", None, self.now),
+                    Some("terminal_status"),
+                )
+            }
+        }
+    }
+
+    fn ended(&mut self, ending: &Ending) -> Result<(), EngineError> {
+        match ending {
+            Ending::Failed { failure_kind, message } => {
+                self.push(runtime_error(Some(*failure_kind), message, false), Some("error"))?;
+                self.fail(
+                    Failure::of_backend(*failure_kind, message.clone()),
+                    "failed",
+                    Some("terminal_status"),
+                )
+            }
+            Ending::Died { message } if self.run.deaths < DEATHS_MAX => {
+                self.made.died = true;
+                self.push(RunEvent::RuntimeDied(RuntimeDied { message: message.clone() }), Some("error"))
+            }
+            Ending::Died { message } => {
+                let failure = Failure::of_backend(FailureKind::BackendFailed, message.clone());
+                self.push(runtime_error(Some(FailureKind::BackendFailed), message, false), Some("error"))?;
+                self.fail(failure, "failed", Some("terminal_status"))
+            }
+            Ending::Blocked { code, message } => {
+                self.fail(Failure::new(*code, message.clone()), "blocked", Some("terminal_status"))
+            }
+            Ending::Cancelled => {
+                let by = self.run.interrupted_by.clone().unwrap_or_else(|| agent(&self.run));
+                for fact in withdrawn(&self.run) {
+                    self.push(fact.event, None)?;
+                }
+                self.push(
+                    cancelled(&self.run, by, "The backend was interrupted.", None, self.now),
+                    Some("terminal_status"),
+                )
+            }
+        }
+    }
+
+    fn fail(
+        &mut self,
+        failure: Failure,
+        terminal_status: &str,
+        backend_event: Option<&'static str>,
+    ) -> Result<(), EngineError> {
+        for fact in withdrawn(&self.run) {
+            self.push(fact.event, None)?;
+        }
+        let fact = failed(&self.run, failure, terminal_status, None, self.now);
+        self.push(fact.event, backend_event)
+    }
+}
+
+/// The agent of a run, as an actor.
+pub(crate) fn agent(run: &Run) -> Who {
+    Who { id: run.created.agent_id.clone(), kind: ActorKind::Agent { run: run.id } }
+}
+
+/// The answer that a held decision gives.
+pub(crate) fn answer(grant: &Grant) -> Answer {
+    Answer { approved: grant.approved, reason: grant.reason.clone(), answer: grant.answer.clone() }
+}
+
+/// Everything that is open is given up: what a run's end and a rejection that ends it say first.
+pub(crate) fn withdrawn(run: &Run) -> Vec<Fact> {
+    let open = run.state.open().map(|(id, _)| withdrawal(id, Who::runyard(), "The run went on without it."));
+    open.map(Fact::from).collect()
+}
+
+fn withdrawal(approval_id: ApprovalId, decided_by: Who, reason: &str) -> RunEvent {
+    RunEvent::ApprovalResolved(ApprovalResolved {
+        approval_id,
+        resolution: Resolution::Withdrawn,
+        decided_by,
+        reason: Some(reason.to_owned()),
+        scope: None,
+        answer: None,
+    })
+}
+
+/// The failed end of a run.
+pub(crate) fn failed(
+    run: &Run,
+    failure: Failure,
+    terminal_status: &str,
+    step: Option<String>,
+    now: Timestamp,
+) -> Fact {
+    let (terminal_status, metrics) = (terminal_status.to_owned(), run.metrics(now));
+    RunEvent::Failed(Failed { failure, terminal_status, step, metrics }).into()
+}
+
+/// The cancelled end of a run.
+pub(crate) fn cancelled(run: &Run, by: Who, reason: &str, code: Option<Code>, now: Timestamp) -> RunEvent {
+    RunEvent::Cancelled(Cancelled { by, reason: reason.to_owned(), code, metrics: run.metrics(now) })
+}
+
+/// The event of an error, by its kind.
+fn runtime_error(failure_kind: Option<FailureKind>, message: &str, retrying: bool) -> RunEvent {
+    let error = RuntimeError { failure_kind, message: message.to_owned(), retrying };
+    match failure_kind {
+        Some(
+            FailureKind::SecretUnavailable
+            | FailureKind::BackendSpawnFailed
+            | FailureKind::ProviderAuthFailed
+            | FailureKind::ProviderUnavailable
+            | FailureKind::BackendFailed,
+        ) => RunEvent::RuntimeUnavailable(error),
+        Some(FailureKind::BackendTimeout) => RunEvent::RuntimeTimeout(error),
+        Some(
+            FailureKind::BackendProtocolError
+            | FailureKind::BackendJsonParseError
+            | FailureKind::BackendResponseInvalid,
+        ) => RunEvent::SchemaValidationFailed(error),
+        Some(FailureKind::ProviderRateLimited | FailureKind::Cancelled) | None => {
+            RunEvent::RuntimeError(error)
+        }
+    }
+}
+
+/// The append id of an edge's batch: the same for every repetition.
+pub(crate) fn batch_append(run: RunId, generation: u64, edge_sequence: u64) -> runyard_domain::AppendId {
+    use sha2::{Digest, Sha256};
+    let digest = Sha256::new()
+        .chain_update(run.as_bytes())
+        .chain_update(generation.to_le_bytes())
+        .chain_update(edge_sequence.to_le_bytes())
+        .finalize();
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    runyard_domain::AppendId::from_bytes(bytes)
+}

@@ -1,0 +1,158 @@
+//! Failpoints against their list: each that is reached is listed, each that is listed is reached, and a test kills at each.
+
+use std::collections::BTreeSet;
+
+use crate::finding::Finding;
+use crate::literals;
+use crate::tree::{File, Tree};
+
+/// Where the list stands.
+const LIST: &str = "crates/backend/src/failpoint.rs";
+const LIST_BEGIN: &str = "FAILPOINTS: &[&str] = &[";
+const LIST_END: &str = "];";
+/// The test that kills a process at each.
+const KILLS: &str = "crates/cli/tests/kills.rs";
+const KILLS_LOOP: &str = "in FAILPOINTS {";
+const CALL: &str = "failpoint::reach";
+
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let listed = tree.find(LIST).map(|file| list(file, &mut findings)).unwrap_or_default();
+    let mut reached = BTreeSet::new();
+    for file in tree.rust().filter(|file| file.path.starts_with("crates/") && file.is_under("src")) {
+        for (line, argument) in calls(file) {
+            let name = argument.and_then(|argument| argument.strip_prefix('"')?.strip_suffix('"'));
+            match name {
+                None => findings.push(Finding::new(
+                    &file.path,
+                    line,
+                    format!("call it as `{CALL}(\"name\")`, so that the name can be looked up"),
+                )),
+                Some(name) if !listed.iter().any(|(_, known)| known == name) => findings.push(Finding::new(
+                    &file.path,
+                    line,
+                    format!("failpoint `{name}` is not in {LIST}, so no test kills there"),
+                )),
+                Some(name) => {
+                    reached.insert(name);
+                }
+            }
+        }
+    }
+    let unreached = listed.iter().filter(|(_, name)| !reached.contains(name.as_str()));
+    findings.extend(
+        unreached
+            .map(|(line, name)| Finding::new(LIST, *line, format!("failpoint `{name}` is reached nowhere"))),
+    );
+    if !listed.is_empty() && !tree.find(KILLS).is_some_and(kills_at_each) {
+        findings.push(Finding::new(KILLS, 1, format!("has to kill at each failpoint: `for … {KILLS_LOOP}`")));
+    }
+    findings
+}
+
+/// The listed names.
+pub(crate) fn names(tree: &Tree) -> Vec<String> {
+    let listed = tree.find(LIST).map(|file| list(file, &mut Vec::new())).unwrap_or_default();
+    listed.into_iter().map(|(_, name)| name).collect()
+}
+
+/// The listed names with their lines; doubled ones are found.
+fn list(file: &File, findings: &mut Vec<Finding>) -> Vec<(usize, String)> {
+    let source = literals::without_tests(&file.text);
+    let begin = source.find(LIST_BEGIN).map_or(source.len(), |start| start + LIST_BEGIN.len());
+    let end = source[begin..].find(LIST_END).map_or(source.len(), |length| begin + length);
+    let first_line = source[..begin].matches('\n').count();
+    let part = File { path: file.path.clone(), text: source[begin..end].to_owned() };
+    let mut listed: Vec<(usize, String)> = Vec::new();
+    for literal in literals::literals(&part) {
+        let line = first_line + literal.line;
+        if listed.iter().any(|(_, known)| *known == literal.text) {
+            findings.push(Finding::new(
+                &file.path,
+                line,
+                format!("failpoint `{}` is listed twice", literal.text),
+            ));
+        }
+        listed.push((line, literal.text));
+    }
+    listed
+}
+
+/// Every mention of the function outside comments, with its argument if it is called there.
+fn calls(file: &File) -> impl Iterator<Item = (usize, Option<&str>)> {
+    let source = literals::without_tests(&file.text);
+    let code = source.lines().enumerate().filter(|(_, text)| !text.trim_start().starts_with("//"));
+    code.flat_map(|(index, text)| {
+        text.match_indices(CALL).map(move |(start, _)| {
+            let argument = text[start + CALL.len()..].strip_prefix('(').and_then(|rest| rest.split_once(')'));
+            (index + 1, argument.map(|(argument, _)| argument))
+        })
+    })
+}
+
+fn kills_at_each(file: &File) -> bool {
+    file.lines().any(|(_, text)| text.trim_start().starts_with("for ") && text.ends_with(KILLS_LOOP))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LISTED: (&str, &str) =
+        (LIST, "//! Doc.\n\npub const FAILPOINTS: &[&str] = &[\n    \"a.b\",\n    \"c.d\",\n];\n");
+    const KILLED: (&str, &str) = (KILLS, "fn all() {\n    for failpoint in FAILPOINTS {\n    }\n}\n");
+    const REACHED: (&str, &str) = (
+        "crates/engine/src/record.rs",
+        "fn f() {\n    failpoint::reach(\"a.b\");\n    runyard_backend::failpoint::reach(\"c.d\");\n}\n",
+    );
+
+    #[track_caller]
+    fn check_tree(files: &[(&str, &str)], expected: &[&str]) {
+        let found: Vec<String> = check(&Tree::of(files)).iter().map(ToString::to_string).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_list_that_is_reached_and_killed_at_is_clean() {
+        check_tree(&[LISTED, KILLED, REACHED], &[]);
+        check_tree(&[("crates/engine/src/a.rs", "// failpoint::reach(\"x\")\n")], &[]);
+    }
+
+    #[test]
+    fn a_failpoint_that_is_not_listed_is_found() {
+        let other = ("crates/edge/src/session.rs", "fn f() {\n    failpoint::reach(\"e.f\");\n}\n");
+        let expected = "crates/edge/src/session.rs:2: failpoint `e.f` is not in crates/backend/src/failpoint.rs, so no test kills there";
+        check_tree(&[LISTED, KILLED, REACHED, other], &[expected]);
+    }
+
+    #[test]
+    fn a_failpoint_whose_name_cannot_be_seen_is_found() {
+        for line in
+            ["failpoint::reach(name);", "use runyard_backend::failpoint::reach;", "f(failpoint::reach)"]
+        {
+            let expected = "crates/edge/src/a.rs:1: call it as `failpoint::reach(\"name\")`, so that the name can be looked up";
+            check_tree(&[LISTED, KILLED, REACHED, ("crates/edge/src/a.rs", line)], &[expected]);
+        }
+    }
+
+    #[test]
+    fn a_listed_failpoint_that_is_reached_nowhere_or_listed_twice_is_found() {
+        let only_one = ("crates/engine/src/record.rs", "failpoint::reach(\"a.b\");\n");
+        let expected = "crates/backend/src/failpoint.rs:5: failpoint `c.d` is reached nowhere";
+        check_tree(&[LISTED, KILLED, only_one], &[expected]);
+        let in_tests = ("crates/engine/tests/a.rs", "failpoint::reach(\"c.d\");\n");
+        check_tree(&[LISTED, KILLED, only_one, in_tests], &[expected]);
+        let twice = (LIST, "pub const FAILPOINTS: &[&str] = &[\"a.b\", \"a.b\"];\n");
+        let expected = "crates/backend/src/failpoint.rs:1: failpoint `a.b` is listed twice";
+        check_tree(&[twice, KILLED, only_one], &[expected]);
+    }
+
+    #[test]
+    fn a_kill_test_that_does_not_go_through_the_list_is_found() {
+        let expected = "crates/cli/tests/kills.rs:1: has to kill at each failpoint: `for … in FAILPOINTS {`";
+        check_tree(&[LISTED, REACHED], &[expected]);
+        let some =
+            (KILLS, "for failpoint in &FAILPOINTS[..3] {\n}\nfor failpoint in FAILPOINTS.iter().take(2) {\n");
+        check_tree(&[LISTED, REACHED, some], &[expected]);
+    }
+}
