@@ -31,7 +31,7 @@ impl Generated {
         Generated { path: VOCABULARY, source: "the vocabulary", command: "vocabulary", text }
     }
 
-    fn check(&self, tree: &Tree) -> Option<Finding> {
+    pub(crate) fn check(&self, tree: &Tree) -> Option<Finding> {
         let Generated { path, source, command, text } = self;
         let Some(file) = tree.find(path) else {
             return Some(Finding::new(path, 1, format!("is missing; write it with `cargo xtask {command}`")));

@@ -37,7 +37,8 @@ Usage: cargo xtask <command>
 Commands:
   tidy            check sizes, names, module docs, arrows between crates, failpoints, words, and the documents
   errors          write docs/errors.md from the error table
-  vocabulary      write docs/vocabulary.md from the types and the list of words
+  vocabulary      write docs/vocabulary.md from the types and the list of words; with --check only look whether it is
+                  current, and whether documents and texts keep to it
   mutants FOLDER  compare what cargo-mutants found (its mutants.out) with the accepted survivors
   help            show this text
 ";
@@ -50,6 +51,7 @@ enum Command {
     Tidy,
     Errors,
     Vocabulary,
+    CheckVocabulary,
     Mutants(PathBuf),
     Help,
 }
@@ -60,6 +62,7 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
         ["tidy"] => Ok(Command::Tidy),
         ["errors"] => Ok(Command::Errors),
         ["vocabulary"] => Ok(Command::Vocabulary),
+        ["vocabulary", "--check"] => Ok(Command::CheckVocabulary),
         ["mutants", folder] => Ok(Command::Mutants(folder.into())),
         ["mutants"] => Err("the folder of cargo-mutants is missing".to_owned()),
         ["help" | "--help" | "-h"] => Ok(Command::Help),
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Ok(Command::Tidy) => tidy(),
         Ok(Command::Errors) => write(&Generated::errors(runyard_domain::errors_markdown())),
         Ok(Command::Vocabulary) => write_vocabulary(),
+        Ok(Command::CheckVocabulary) => check_vocabulary(),
         Ok(Command::Mutants(folder)) => judge_mutants(&folder),
         Ok(Command::Help) => {
             print!("{USAGE}");
@@ -127,6 +131,14 @@ fn write_vocabulary() -> anyhow::Result<ExitCode> {
     write(&Generated::vocabulary(Vocabulary::read(&tree).markdown()))
 }
 
+fn check_vocabulary() -> anyhow::Result<ExitCode> {
+    let tree = Tree::read(&root())?;
+    let vocabulary = Vocabulary::read(&tree);
+    let mut findings = spelling::check(&tree, &vocabulary);
+    findings.extend(Generated::vocabulary(vocabulary.markdown()).check(&tree));
+    Ok(finish(&findings, &format!("vocabulary: {} findings", findings.len())))
+}
+
 fn write(document: &Generated) -> anyhow::Result<ExitCode> {
     let path = root().join(document.path);
     if let Some(folder) = path.parent() {
@@ -159,6 +171,7 @@ mod tests {
         check(&["tidy"], Ok(Command::Tidy));
         check(&["errors"], Ok(Command::Errors));
         check(&["vocabulary"], Ok(Command::Vocabulary));
+        check(&["vocabulary", "--check"], Ok(Command::CheckVocabulary));
         check(&["--help"], Ok(Command::Help));
         check(&["mutants", "target/mutants.out"], Ok(Command::Mutants("target/mutants.out".into())));
     }

@@ -6,6 +6,7 @@
 
 mod action;
 mod attempt;
+mod call_gate;
 mod caught;
 mod command;
 mod concurrency;
@@ -33,6 +34,7 @@ pub use action::{
     Action, ActionBuilder, ActionSpec, Concurrency, DefinitionError, Deprecation, HttpRoute, Idempotency,
     RetryPolicy, SideEffects, Visibility,
 };
+pub use call_gate::CallGate;
 pub use command::{CommandActionsError, command_actions};
 pub use context::{Artifacts, Context, Logger, ProgressReporter};
 pub use envelope::{Artifact, Envelope, Failure, LogEntry, LogLevel, Meta, Replayed};

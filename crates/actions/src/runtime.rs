@@ -29,7 +29,7 @@ use crate::safe_json::{
 use crate::{
     Action, ActionError, ActionRef, Context, Deprecation, Envelope, Failure, Hook, IdempotencyStore,
     Invocation, InvocationOptions, InvocationStream, Issue, Meta, Middleware, MiddlewareCall,
-    PermissionChecker, PermissionRequest, Replayed, SideEffects, fields,
+    CallGate, PermissionChecker, PermissionRequest, Replayed, SideEffects, fields,
 };
 
 /// Runs actions. Cloning is cheap.
@@ -40,6 +40,7 @@ struct Inner {
     registry: Registry,
     services: Arc<Services>,
     checker: Option<Arc<dyn PermissionChecker>>,
+    gate: Option<Arc<dyn CallGate>>,
     middleware: Vec<Arc<dyn Middleware>>,
     hooks: Vec<Arc<dyn Hook>>,
     idempotency: Arc<dyn IdempotencyStore>,
@@ -196,12 +197,18 @@ impl Runtime {
             let message = "Action is for people only; an agent may not call it.";
             return Err(ActionError::new(Code::AuthorizationError, message));
         }
-        if !approved {
+        // An agent's own confirmation never counts; where there is a gate, its answer does.
+        let gate = self.0.gate.as_deref().filter(|_| context.actor().is_agent() && !approved);
+        if !approved && gate.is_none() {
             confirm(action, options, context)?;
         }
         if self.0.checker.is_some() || !spec.permissions.is_empty() {
             let request = PermissionRequest { action, input, context };
             Box::pin(authorise(self.0.checker.as_deref(), request)).await?;
+        }
+        // Last, since it may ask a person: nobody is asked about what is not permitted anyway.
+        if let Some(gate) = gate {
+            Box::pin(gate.pass(action, input, context)).await?;
         }
         if let Some(deprecation) = &spec.deprecation {
             let Deprecation { message, since, replacement } = deprecation;

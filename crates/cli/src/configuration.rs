@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use runyard::Action;
-use runyard_domain::gate::{Policy, Preset, Rule};
+use runyard_domain::gate::{Preset, Rule};
 use runyard_domain::{AgentProfile, BackendProfile};
 
 pub(crate) use self::environment::{Environment, Flags};
@@ -129,10 +129,17 @@ impl Configuration {
         self.layers.rules.iter().map(|rule| rule.value.clone()).collect()
     }
 
+    /// What decides where no rule speaks.
+    pub(crate) fn preset(&self) -> Preset {
+        let preset = self.values().get("policy.preset").map(|preset| preset.value.clone());
+        preset.and_then(|preset| serde_json::from_value(preset).ok()).unwrap_or(Preset::Strict)
+    }
+
     /// What decides an agent's requests, as far as files say. An agent that is not known has the strictest preset.
-    pub(crate) fn policy(&self, agent: &str) -> Policy {
+    #[cfg(test)]
+    pub(crate) fn policy(&self, agent: &str) -> runyard_domain::gate::Policy {
         let preset = self.agents.get(agent).map_or(Preset::Strict, |agent| agent.preset);
-        Policy { preset, rules: self.rules(), ..Policy::default() }
+        runyard_domain::gate::Policy { preset, rules: self.rules(), ..Default::default() }
     }
 
     /// The declared actions that count.

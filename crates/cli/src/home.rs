@@ -34,12 +34,7 @@ impl Home {
         self.0.join("tag.key")
     }
 
-    /// The installation's configuration. Only this one may declare commands.
-    pub(crate) fn configuration(&self) -> PathBuf {
-        self.0.join("runyard.toml")
-    }
-
-    /// `{url, pid, version}` while a hub runs.
+    /// `{url, pid, version}` while a hub runs, and `withCommand` where it goes with a command.
     pub(crate) fn hub(&self) -> PathBuf {
         self.0.join("hub.json")
     }

@@ -5,11 +5,7 @@ use std::time::Duration;
 
 use runyard::{ActionError, Code, Runtime};
 use runyard_edge::{AllowList, Edge, EdgeOptions, Supervisors};
-use runyard_domain::Actor;
-use runyard_domain::run::Who;
-use runyard_engine::{
-    AuditFact, Engine, EngineError, EngineOptions, Installation, Limits, TrustGiven,
-};
+use runyard_engine::{Engine, EngineError, EngineOptions, Installation, Limits};
 use runyard_store::{Clock, SystemClock};
 use tokio::io::duplex;
 use tokio::task::JoinHandle;
@@ -17,8 +13,9 @@ use tokio::task::JoinHandle;
 use crate::configuration::{Configuration, ConfigurationProblems};
 use crate::database::{Database, Opened};
 use crate::home::Home;
+use crate::projects::WorkspaceProjects;
 use crate::trust::TrustRecords;
-use crate::{installation, wiring};
+use crate::{installation, projects, wiring};
 
 /// The edge in the hub's own process.
 const EDGE: &str = "local";
@@ -55,7 +52,8 @@ impl Hub {
         let workspaces = AllowList::open(&home.edge(), EDGE, &[home.path().to_owned()]);
         let workspaces =
             workspaces.map_err(|error| ActionError::new(error.code(), format!("Cannot start: {error}.")))?;
-        let backends = wiring::backends(home, configuration).map_err(|error| refused(format!("{error:#}")))?;
+        let backends =
+            wiring::backends(home, configuration).map_err(|error| refused(format!("{error:#}")))?;
         let kinds: Vec<&str> = backends.keys().map(String::as_str).collect();
         configuration.check_kinds(&kinds).map_err(ActionError::from)?;
         let engine = Engine::start(EngineOptions {
@@ -66,9 +64,14 @@ impl Hub {
             catalog: wiring::catalog(configuration, &backends),
             workspaces: Arc::new(workspaces.clone()),
             installation: record.map_err(EngineError::from).map_err(not_started)?,
+            digest_key: installation::digest_key(home).map_err(|error| refused(format!("{error:#}")))?,
             limits: limits(configuration),
         });
         let engine = engine.await.map_err(not_started)?;
+        let projects = WorkspaceProjects::new(configuration, &workspaces, engine.installation());
+        let allowed = engine.workspaces().list().await;
+        projects.look_at(allowed.map_err(EngineError::from).map_err(not_started)?).await;
+        engine.set_projects(Arc::new(projects));
         audit_trust(home, engine.installation()).await?;
         let (home_of_redactor, key_of_redactor) = (home.clone(), key);
         let edge = Edge::new(EdgeOptions {
@@ -114,10 +117,7 @@ impl Hub {
 async fn audit_trust(home: &Home, installation: &Installation) -> Result<(), ActionError> {
     let records = TrustRecords::read(home.path()).map_err(|problem| ConfigurationProblems(vec![problem]))?;
     for record in records.all() {
-        let given = TrustGiven { path: record.path.display().to_string(), digest: record.digest.to_string() };
-        let by = Who::from(&Actor::owner(&record.by));
-        let recorded = installation.record_once(record.append_id(), &by, AuditFact::Trust(given)).await;
-        recorded.map_err(|error| ActionError::new(error.code(), format!("Cannot start: {error}.")))?;
+        projects::audit(installation, record).await.map_err(EngineError::from).map_err(not_started)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use runyard_redact::{Redactor, RedactorBuilder, TagKey};
+use sha2::{Digest, Sha256};
 
 use crate::home::Home;
 
@@ -27,6 +28,13 @@ pub(crate) fn tag_key(home: &Home) -> anyhow::Result<TagKey> {
         }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
+}
+
+/// The key of the digests that this hub makes: another one than that of the tags, and as secret.
+pub(crate) fn digest_key(home: &Home) -> anyhow::Result<[u8; KEY_BYTES]> {
+    tag_key(home)?;
+    let bytes = std::fs::read(home.tag_key()).context("cannot read the key of the tags")?;
+    Ok(Sha256::new_with_prefix(b"digests of calls").chain_update(bytes).finalize().into())
 }
 
 /// Written beside and linked into place, so that of two processes one makes it and both use it, and nobody reads half.

@@ -16,6 +16,7 @@ mod installation;
 mod kept_results;
 mod log;
 mod nouns;
+mod projects;
 mod redact;
 mod run;
 mod trust;
@@ -26,8 +27,8 @@ mod wiring;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use runyard::{ActionError, Code, Runtime};
 use configuration::Configuration;
+use runyard::{ActionError, Code, Runtime};
 use runyard_surfaces::cli::{ActionCommands, Cli, block_on, local_actor, show_failure};
 
 /// Calls are made of many small allocations; this allocator halves what they cost.
@@ -54,7 +55,8 @@ fn main() -> ExitCode {
 
 fn run(arguments: Vec<OsString>, serves: bool) -> anyhow::Result<u8> {
     let wired = home::Home::find().and_then(|home| {
-        let configuration = Configuration::of_data(&home).map_err(|problems| anyhow::anyhow!("{problems}"))?;
+        let configuration =
+            Configuration::of_data(&home).map_err(|problems| anyhow::anyhow!("{problems}"))?;
         Ok((wiring::command_runtime(&home, &configuration)?, home))
     });
     let (runtime, home) = match wired {

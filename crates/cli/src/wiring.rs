@@ -8,7 +8,6 @@ use runyard::{Runtime, RuntimeBuilder};
 use runyard_adapters::ActionBackend;
 use runyard_adapters::codex::CodexBackend;
 use runyard_backend::{Backend, ScriptedBackend, Scripts};
-use runyard_domain::gate::Preset;
 use runyard_engine::{Catalog, Engine};
 use runyard_example_tasks as tasks;
 use runyard_redact::Redactor;
@@ -21,7 +20,10 @@ use crate::kept_results::KeptResults;
 
 /// What a command line can call: the control plane too, which runs on a hub.
 pub(crate) fn command_runtime(home: &Home, configuration: &Configuration) -> anyhow::Result<Runtime> {
-    actions(home, configuration).actions(runyard_control::actions()).build().context("the actions are not well defined")
+    actions(home, configuration)
+        .actions(runyard_control::actions())
+        .build()
+        .context("the actions are not well defined")
 }
 
 /// The actions that run without a hub: idempotency keys last as long as the process.
@@ -62,7 +64,7 @@ pub(crate) fn catalog(configuration: &Configuration, backends: &Backends) -> Cat
         agents: configuration.agents().clone(),
         backends: configuration.backends().clone(),
         kinds: backends.iter().map(|(kind, backend)| (kind.clone(), backend.info())).collect(),
-        preset: Preset::default(),
+        preset: configuration.preset(),
         rules: configuration.rules(),
     }
 }

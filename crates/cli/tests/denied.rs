@@ -117,16 +117,13 @@ fn c11_a_rule_that_is_added_reaches_a_run_that_is_running() {
 }
 
 #[test]
-fn c11_what_is_already_asked_stays_a_question_and_an_allow_rule_never_beats_a_deny_rule() {
-    let text = script(&["date -u", "date -R"]);
+fn c11_a_rule_that_allows_never_beats_one_that_denies() {
+    let text = script(&["date -R", "date -u"]);
     let yard = Yard::new("", &[Scripted { name: "clock", profile: "", script: &text }]);
     let (_hub, api) = yard.up();
-    api.post("/policy/rules", &json!({"effect": "allow", "kind": "shell", "match": "date -R"}));
+    deny(&api, "date -R");
+    api.post("/policy/rules", &json!({"effect": "allow", "kind": "shell", "match": "date *"}));
     let run = api.start("clock", yard.place());
-    let first = api.asked(&run, &[]);
-    deny(&api, "date *");
-    // A person was asked and says yes: that is their decision.
-    api.approve(&first);
     api.until(&run, "completed");
     let events = api.events(&run);
     let done: Vec<&Value> = of_type(&events, "run.tool.call");

@@ -139,3 +139,25 @@ fn c08_whoever_comes_back_at_any_place_sees_the_identical_timeline() {
     let hub = yard.home.up();
     check_ended(&Api::owner(&yard.home, &hub), &run, &watched);
 }
+
+#[test]
+fn c08_one_who_leaves_after_every_event_of_a_busy_run_misses_and_doubles_none() {
+    let script = "[[turn]]\n[[turn.step]]\nwait_for_command = true\n[[turn.step]]\nsay = \"On and on.\"\nrepeat = 60\n";
+    let yard = Yard::new("", &[Scripted { name: "talker", profile: "", script }]);
+    let (_hub, api) = yard.up();
+    let run = api.start("talker", yard.place());
+    let stays = api.stream(&run, None);
+    let (hopper, of_hopper) = (api.clone(), run.clone());
+    let leaves = std::thread::spawn(move || {
+        let mut seen: Vec<Message> = Vec::new();
+        loop {
+            let Some(next) = hopper.stream(&of_hopper, Some(seen.len() as u64)).next() else { return seen };
+            seen.push(next);
+        }
+    });
+    api.until(&run, "running");
+    api.post(&format!("/runs/{run}/commands"), &serde_json::json!({"kind": "steer", "text": "go"}));
+    let (stays, leaves) = (stays.rest(), leaves.join().unwrap());
+    assert!(stays.len() > 60, "it had something to say: {}", stays.len());
+    assert_eq!(stays, leaves);
+}

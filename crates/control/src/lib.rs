@@ -7,6 +7,7 @@
 mod approval_view;
 mod approvals;
 mod audit;
+mod call_gate;
 mod catalog;
 mod failed;
 mod health;
@@ -50,5 +51,7 @@ pub fn actions() -> Vec<Result<Action, DefinitionError>> {
 /// refused.
 #[must_use]
 pub fn install(runtime: RuntimeBuilder, engine: Engine) -> RuntimeBuilder {
-    runtime.actions(actions()).hook(refused::Refusals::new(engine.clone())).service(engine)
+    let gate = call_gate::RunGate::new(engine.clone());
+    let refusals = refused::Refusals::new(engine.clone());
+    runtime.actions(actions()).call_gate(gate.clone()).hook(gate).hook(refusals).service(engine)
 }

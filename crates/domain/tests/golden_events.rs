@@ -2,7 +2,7 @@
 //!
 //! `golden/events.jsonl` holds one event a line: its type, the version of its payload, and the payload. A line is for ever, since
 //! somebody's log holds it. Where an event comes to be written otherwise, the old line stays and gets a `now`: what the same event
-//! looks like when it is written today.
+//! looks like when it is written today. So has a payload that holds more than its event says, such as the backend's own word.
 //!
 //! clause: C07
 //! clause: C10

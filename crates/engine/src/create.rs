@@ -53,8 +53,8 @@ impl Engine {
         let now = self.now();
         let run = fresh!(RunId, now);
         let (created, redacted) = self.facts(&new, actor).await?;
-        let agent = self.catalog().agent(&created.agent_id)?;
         let workspace = self.workspaces().resolve(&created.workspace.id.to_string()).await?;
+        let agent = self.agent_in(&workspace, &created.agent_id).await?;
         let planned = Planned {
             edge_id: workspace.edge_id,
             workspace_policy: "allowlist".to_owned(),
@@ -95,12 +95,14 @@ impl Engine {
             Some(parent) => Some(self.run(parent).await?),
             None => None,
         };
-        let agent = self.catalog().agent(&new.agent)?;
+        // Whoever names no agent that there is learns so before anything is asked about the place.
+        self.catalog().agent(&new.agent)?;
+        let workspace = self.workspaces().resolve(&new.workspace).await?;
+        let agent = self.agent_in(&workspace, &new.agent).await?;
         let backend_profile = new.backend_profile.clone().unwrap_or_else(|| agent.backend_profile.clone());
         self.catalog().backend(&backend_profile)?;
         let execution_policy = new.execution_policy.clone().unwrap_or_else(|| agent.execution_policy.clone());
         check_policy(&execution_policy)?;
-        let workspace = self.workspaces().resolve(&new.workspace).await?;
         let (task, redacted) = self.stored_task(&new.task)?;
         let session_id = match (&parent, new.session) {
             (Some(parent), None) => parent.run.created.session_id,

@@ -1,7 +1,7 @@
 //! The engine itself: what it holds, how it starts and stops, and what it reads for others.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use runyard_backend::Workspaces;
@@ -15,6 +15,7 @@ use crate::catalog::Catalog;
 use crate::edges::Edges;
 use crate::installation::{Installation, is_installation};
 use crate::options::{EngineOptions, Limits};
+use crate::projects::Projects;
 use crate::record::{Decided, Recorder, Standing};
 use crate::run_tokens::RunTokens;
 use crate::schedule::Schedule;
@@ -35,6 +36,8 @@ struct Inner {
     catalog: Catalog,
     workspaces: Arc<dyn Workspaces>,
     installation: Installation,
+    digest_key: [u8; 32],
+    projects: OnceLock<Arc<dyn Projects>>,
     edges: Edges,
     schedule: Schedule,
     run_tokens: RunTokens,
@@ -56,8 +59,8 @@ pub struct Figures {
 impl Engine {
     /// An engine that has recovered what an earlier process left. Runs go on as soon as their edge is attached.
     pub async fn start(options: EngineOptions) -> Result<Self, EngineError> {
-        let EngineOptions { store, redactor, clock, owner, catalog, workspaces, installation, limits } =
-            options;
+        let EngineOptions { store, redactor, clock, owner, catalog, .. } = options;
+        let EngineOptions { workspaces, installation, digest_key, limits, .. } = options;
         let owner = redactor.content(&owner);
         let recorder = Recorder { store, redactor, clock, limits };
         let engine = Engine(Arc::new(Inner {
@@ -66,6 +69,8 @@ impl Engine {
             catalog,
             workspaces,
             installation,
+            digest_key,
+            projects: OnceLock::new(),
             edges: Edges::default(),
             schedule: Schedule::default(),
             run_tokens: RunTokens::default(),
@@ -143,13 +148,24 @@ impl Engine {
         &self.0.installation
     }
 
+    /// Lets the configurations that lie in workspaces count. To be called once, before anything runs.
+    pub fn set_projects(&self, projects: Arc<dyn Projects>) {
+        let _ = self.0.projects.set(projects);
+    }
+
+    pub(crate) fn projects(&self) -> Option<&Arc<dyn Projects>> {
+        self.0.projects.get()
+    }
+
     /// The policy that counts now.
     pub fn policy(&self) -> Policy {
         let registry = self.0.installation.registry();
+        let mut rules = self.0.catalog.rules.clone();
+        rules.extend(self.projects().map(|projects| projects.rules()).unwrap_or_default());
         Policy {
             version: registry.policy_version(),
             preset: self.0.catalog.preset,
-            rules: self.0.catalog.rules.clone(),
+            rules,
             stored: self.0.installation.stored_rules(),
         }
     }
@@ -192,6 +208,10 @@ impl Engine {
 
     pub(crate) fn edges_known(&self) -> &Edges {
         &self.0.edges
+    }
+
+    pub(crate) fn digest_key(&self) -> &[u8; 32] {
+        &self.0.digest_key
     }
 
     pub(crate) fn run_tokens(&self) -> &RunTokens {

@@ -66,6 +66,12 @@ pub enum EngineError {
     /// An agent tried what only people may do.
     #[error("this is for people only")]
     ForPeopleOnly,
+    /// The gate or a person said no.
+    #[error("{reason}")]
+    Denied {
+        /// Why.
+        reason: String,
+    },
     /// A stored input would differ from what was given.
     #[error("the input holds something that may not be stored")]
     RedactedContent,
@@ -111,6 +117,7 @@ impl EngineError {
             EngineError::NotFound { .. } => Code::NotFound,
             EngineError::Invalid { .. } => Code::ValidationError,
             EngineError::ForPeopleOnly => Code::AuthorizationError,
+            EngineError::Denied { .. } => Code::PermissionDenied,
             EngineError::RedactedContent => Code::RedactedContent,
             EngineError::SecretUnavailable { .. } => Code::SecretUnavailable,
             EngineError::Workspace(error) => error.code(),

@@ -6,6 +6,7 @@
 
 mod approvals;
 mod audit;
+mod calls;
 mod catalog;
 mod commands;
 mod create;
@@ -17,6 +18,7 @@ mod fresh;
 mod installation;
 mod keys;
 mod options;
+mod projects;
 mod record;
 mod recovery;
 mod run_tokens;
@@ -25,6 +27,7 @@ mod timers;
 mod translate;
 
 pub use approvals::{ApprovalRecord, ApprovalState, Decision, Resolve};
+pub use calls::AgentCall;
 pub use catalog::Catalog;
 pub use commands::NewCommand;
 pub use create::{CreatedRun, NewRun};
@@ -38,4 +41,5 @@ pub use installation::{
     is_installation, permissions,
 };
 pub use options::{EngineOptions, Limits};
+pub use projects::Projects;
 pub use record::Standing;

@@ -26,6 +26,8 @@ pub struct EngineOptions {
     pub workspaces: Arc<dyn Workspaces>,
     /// Tokens, stored rules and the audit.
     pub installation: Installation,
+    /// The key of the digests that the hub itself makes, of calls that agents want to make here.
+    pub digest_key: [u8; 32],
     /// The limits.
     pub limits: Limits,
 }

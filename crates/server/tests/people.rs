@@ -224,3 +224,72 @@ async fn c24_logins_and_changes_are_recorded_with_who_made_them() {
     let page = served.owner().get("/audit?limit=2").await.data();
     assert_eq!((page["entries"].as_array().unwrap().len(), page["next"].as_u64()), (2, Some(2)));
 }
+
+/// A hub with one action more, which wipes the site.
+async fn with_wiping(ran: &std::sync::Arc<std::sync::atomic::AtomicBool>) -> Served {
+    use runyard_actions::{Action, Runtime, SideEffects};
+    let ran = std::sync::Arc::clone(ran);
+    let wipe = Action::define("site_wipe", "Removes everything.")
+        .side_effects(SideEffects::Write)
+        .requires_confirmation(true)
+        .input_schema(json!({"type": "object", "properties": {"deep": {"type": "boolean"}}}))
+        .handler(move |input: Value, _| {
+            ran.store(true, std::sync::atomic::Ordering::SeqCst);
+            async move { Ok(json!({"wiped": input["deep"]})) }
+        });
+    Served::start_with(Runtime::builder().action(wipe)).await
+}
+
+#[tokio::test]
+async fn j01_j02_an_agents_call_is_asked_about_as_an_approval_of_its_run_and_stands_in_its_log() {
+    let ran = std::sync::Arc::default();
+    let mut served = with_wiping(&ran).await;
+    let run: RunId = served.run().await.parse().unwrap();
+    let open = served.edge.start().await;
+    let agent = served.by(&open.run_token);
+    let calling = tokio::spawn(async move {
+        // Its own confirmation counts for nothing.
+        agent.post("/actions/site_wipe/invoke", json!({"input": {"deep": true}, "confirm": true})).await
+    });
+    support::engine::until(&served.engine, run, "needs_approval").await;
+    let approval = served.owner().get("/approvals?state=open").await.data()["approvals"][0].take();
+    assert_eq!(approval["request"]["input"], json!({"deep": true}), "{approval}");
+    assert!(!calling.is_finished() && !ran.load(std::sync::atomic::Ordering::SeqCst), "it waits");
+    let path = format!("/approvals/{}/resolve", approval["id"].as_str().unwrap());
+    served.owner().post(&path, json!({"decision": "approve", "digest": approval["digest"]})).await.data();
+    assert_eq!(calling.await.unwrap().data()["wiped"], json!(true));
+    let kinds = support::engine::kinds(&served.engine, run).await;
+    #[rustfmt::skip]
+    assert_eq!(kinds[kinds.len() - 5..], [
+        "run.approval.requested", "run.approval.resolved", "run.approval.used", "run.tool.call", "run.tool.result",
+    ]);
+}
+
+#[tokio::test]
+async fn j01_an_agents_call_that_a_rule_denies_or_a_person_rejects_does_not_run() {
+    let ran = std::sync::Arc::default();
+    let mut served = with_wiping(&ran).await;
+    let run: RunId = served.run().await.parse().unwrap();
+    let open = served.edge.start().await;
+    let agent = served.by(&open.run_token);
+    let calling = {
+        let agent = agent.clone();
+        tokio::spawn(async move { agent.post("/actions/site_wipe/invoke", json!({"input": {}})).await })
+    };
+    support::engine::until(&served.engine, run, "needs_approval").await;
+    let (id, digest) = open_approval(&served.owner()).await;
+    let no = json!({"decision": "reject", "digest": digest});
+    served.owner().post(&format!("/approvals/{id}/resolve"), no).await.data();
+    assert_eq!(calling.await.unwrap().refused(), (403, "permission_denied".to_owned()));
+
+    let second: RunId = served.run().await.parse().unwrap();
+    assert!(served.edge.closes(run).await, "the rejection ended the first run");
+    let open = served.edge.start().await;
+    let rule = json!({"effect": "deny", "kind": "action", "match": "site_*"});
+    served.owner().post("/policy/rules", rule).await.data();
+    let agent = served.by(&open.run_token);
+    let refused = agent.post("/actions/site_wipe/invoke", json!({"input": {}})).await.refused();
+    assert_eq!(refused, (403, "permission_denied".to_owned()));
+    assert_eq!(support::engine::kinds(&served.engine, second).await.last().unwrap(), "run.gate.judged");
+    assert!(!ran.load(std::sync::atomic::Ordering::SeqCst));
+}

@@ -7,7 +7,7 @@ use super::{Inner, Runtime};
 use crate::context::Services;
 use crate::registry::Registry;
 use crate::{
-    Action, DefinitionError, Exposure, Hook, IdempotencyStore, MemoryIdempotency, Middleware,
+    Action, CallGate, DefinitionError, Exposure, Hook, IdempotencyStore, MemoryIdempotency, Middleware,
     PermissionChecker,
 };
 
@@ -48,6 +48,7 @@ pub struct RuntimeBuilder {
     exposure: Exposure,
     services: Services,
     checker: Option<Arc<dyn PermissionChecker>>,
+    gate: Option<Arc<dyn CallGate>>,
     middleware: Vec<Arc<dyn Middleware>>,
     hooks: Vec<Arc<dyn Hook>>,
     idempotency: Option<Arc<dyn IdempotencyStore>>,
@@ -102,6 +103,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Lets this gate decide on the calls of agents, in place of a confirmation.
+    #[must_use]
+    pub fn call_gate(mut self, gate: impl CallGate + 'static) -> Self {
+        self.gate = Some(Arc::new(gate));
+        self
+    }
+
     /// Adds a middleware inside those added before.
     #[must_use]
     pub fn middleware(mut self, middleware: impl Middleware + 'static) -> Self {
@@ -131,6 +139,7 @@ impl RuntimeBuilder {
                 registry,
                 services: Arc::new(self.services),
                 checker: self.checker,
+                gate: self.gate,
                 middleware: self.middleware,
                 hooks: self.hooks,
                 idempotency: self.idempotency.unwrap_or_else(|| Arc::new(MemoryIdempotency::default())),

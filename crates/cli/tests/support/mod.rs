@@ -3,6 +3,8 @@
 
 pub(crate) mod api;
 
+pub(crate) mod terminal;
+
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -37,6 +39,11 @@ impl Home {
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         let home = self.0.path().join("home");
         if name.is_empty() { home } else { home.join(name) }
+    }
+
+    /// A place beside the home, gone with it.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
     }
 
     pub(crate) fn command(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {

@@ -62,7 +62,10 @@ async fn b06_a_runs_processes_find_exactly_this_in_their_environment() {
     let open = place.open(1);
     let home = place.run_directory(open.run).join("home");
     let puppet = hub.start(open.clone()).await;
-    assert_eq!(puppet.spec.home, home);
+    let edge = place.run_directory(open.run).parent().unwrap().parent().unwrap().to_owned();
+    let of_session = edge.join("sessions").join(open.session.to_string()).join("puppet");
+    assert_eq!(puppet.spec.home, of_session, "the runs of a session share it");
+    assert!(of_session.is_dir());
     let temporary = home.join("tmp");
     assert!(temporary.is_dir());
     let expected = [

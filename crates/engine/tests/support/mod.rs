@@ -154,6 +154,7 @@ impl World {
             catalog: catalog(self.resumes),
             workspaces: Arc::new(OneWorkspace(workspace())),
             installation,
+            digest_key: [5; 32],
             limits: self.limits,
         });
         engine.await.unwrap()

@@ -34,8 +34,13 @@ pub struct Served {
 
 impl Served {
     pub async fn start() -> Served {
+        Served::start_with(Runtime::builder()).await
+    }
+
+    /// A hub with these actions beside the control plane.
+    pub async fn start_with(actions: runyard_actions::RuntimeBuilder) -> Served {
         let (engine, edge) = World::default().hub_and_edge().await;
-        let runtime = runyard_control::install(Runtime::builder(), engine.clone()).build().unwrap();
+        let runtime = runyard_control::install(actions, engine.clone()).build().unwrap();
         let listening = Listening::on(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
         let (address, stop) = (listening.address, CancellationToken::new());
         let hub = Hub {

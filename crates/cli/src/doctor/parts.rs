@@ -1,0 +1,165 @@
+//! The parts of Runyard: configuration, hub, database, workspaces, backends.
+
+use std::fs::{OpenOptions, TryLockError};
+
+use runyard::Code;
+use runyard_backend::Backend;
+use runyard_domain::BackendProfile;
+use serde_json::{Value, json};
+
+use super::Finding;
+use crate::configuration::{Configuration, Environment, Flags};
+use crate::database::{Database, Opened};
+use crate::home::Home;
+use crate::hub_client::HubClient;
+use crate::hub_file::owner;
+use crate::wiring;
+
+/// What is wrong with the configuration of this directory, and what in it does not count.
+pub(super) fn configuration(home: &Home) -> Vec<Finding> {
+    let what = "configuration";
+    let here = std::env::current_dir().ok();
+    let loaded =
+        Configuration::load(home.path(), here.as_deref(), &Environment::of_process(), &Flags::default());
+    let configuration = match loaded {
+        Ok(configuration) => configuration,
+        Err(problems) => {
+            let next = "Correct it there; \"runyard config show\" says what counts.";
+            let problem =
+                |problem: &crate::configuration::Problem| Finding::to_do(what, problem.to_string(), next);
+            return problems.0.iter().map(problem).collect();
+        }
+    };
+    let ignored = configuration.ignored().iter().map(|ignored| {
+        let found = format!("{} of {} does not count", ignored.key, ignored.origin);
+        Finding::note(what, found, ignored.why.to_string())
+    });
+    let mut findings: Vec<Finding> = ignored.collect();
+    if findings.is_empty() {
+        findings.push(Finding::ok(what, "valid, and all of it counts"));
+    }
+    findings
+}
+
+/// Whether a hub runs, and where.
+pub(super) async fn hub(home: &Home) -> Vec<Finding> {
+    let what = "hub";
+    let told = owner(&home.hub());
+    if let Some(client) = HubClient::find(home).await {
+        let process = told.map(|(_, pid)| format!(" (process {pid})")).unwrap_or_default();
+        let found = match client.invoke("health", json!({}), false, None).await {
+            Ok(envelope) => envelope.outcome.map_err(|failure| failure.message),
+            Err(error) => Err(error.message().to_owned()),
+        };
+        return vec![match found {
+            Ok(health) if health["status"] == "ok" => {
+                Finding::ok(what, format!("runs at {}{process}", client.url()))
+            }
+            Ok(health) => {
+                let next = "Look at its log, and restart it.";
+                Finding::to_do(what, format!("runs at {}{process} and says: {health}", client.url()), next)
+            }
+            Err(message) => {
+                let next = format!("Restart it{}.", told_pid(&owner(&home.hub())));
+                Finding::to_do(what, format!("{} does not answer: {message}", client.url()), next)
+            }
+        }];
+    }
+    if is_locked(home) {
+        let next = format!("If it stays so, end that process{} and start \"runyard up\".", told_pid(&told));
+        return vec![Finding::to_do(what, "a process is its hub and does not answer", next)];
+    }
+    vec![Finding::note(
+        what,
+        "none runs",
+        "\"runyard up\" starts one. Without it each command brings its own, for as long as it takes.",
+    )]
+}
+
+fn told_pid(told: &Option<(String, u64)>) -> String {
+    told.as_ref().map(|(_, pid)| format!(", process {pid}")).unwrap_or_default()
+}
+
+/// Whether some process holds the place of the hub.
+fn is_locked(home: &Home) -> bool {
+    let file = OpenOptions::new().write(true).open(home.hub_lock());
+    file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
+/// Whether the database can be read.
+pub(super) async fn database(home: &Home) -> Option<Finding> {
+    let what = "database";
+    let database = Database::of(home, &Configuration::of_data(home).ok()?);
+    let kind = match &database {
+        Database::Sqlite(path) => path.display().to_string(),
+        Database::Postgres(_) => "PostgreSQL".to_owned(),
+    };
+    Some(match database.open_to_read().await {
+        Ok(Opened::Sqlite(_) | Opened::Postgres(_)) => Finding::ok(what, kind),
+        Err(error) if *error.code() == Code::StorageNotFound => {
+            Finding::ok(what, format!("{kind} is made when a hub first starts"))
+        }
+        Err(error) => {
+            let next = error.code().row().recovery;
+            Finding::to_do(what, format!("{kind} cannot be opened: {}", error.message()), next)
+        }
+    })
+}
+
+/// Whether there is anything to work on.
+pub(super) async fn workspaces(home: &Home) -> Option<Finding> {
+    let what = "workspaces";
+    let listed = match HubClient::find(home).await {
+        Some(client) => {
+            let envelope = client.invoke("workspace_list", json!({}), false, None).await.ok()?;
+            envelope.outcome.ok()?["workspaces"].as_array()?.len()
+        }
+        None => {
+            let text = std::fs::read_to_string(home.edge().join("workspaces.json")).unwrap_or_default();
+            let kept: Value = serde_json::from_str(&text).unwrap_or_default();
+            kept["workspaces"].as_array().map_or(0, Vec::len)
+        }
+    };
+    Some(match listed {
+        0 => {
+            let next = "Allow a directory with \"runyard workspaces add DIRECTORY\", or let \"runyard run\" ask there.";
+            Finding::note(what, "no directory is allowed yet", next)
+        }
+        1 => Finding::ok(what, "1 directory is allowed"),
+        some => Finding::ok(what, format!("{some} directories are allowed")),
+    })
+}
+
+/// Whether each backend profile could start.
+pub(super) async fn backends(home: &Home) -> Vec<Finding> {
+    let Ok(configuration) = Configuration::of_data(home) else { return Vec::new() };
+    let Ok(known) = wiring::backends(home, &configuration) else { return Vec::new() };
+    let mut findings = Vec::new();
+    for profile in configuration.backends().values() {
+        let what = format!("backend {}", profile.profile);
+        findings.push(match known.get(&profile.backend_kind) {
+            Some(backend) => check(&what, &**backend, profile).await,
+            None => {
+                let found = format!("nothing here runs the kind {}", profile.backend_kind);
+                let kinds: Vec<&str> = known.keys().map(String::as_str).collect();
+                Finding::to_do(&what, found, format!("Choose one of these kinds: {}.", kinds.join(", ")))
+            }
+        });
+    }
+    findings
+}
+
+async fn check(what: &str, backend: &dyn Backend, profile: &BackendProfile) -> Finding {
+    match backend.check(profile).await {
+        Ok(found) => Finding::ok(what, found),
+        // Others can be used without it.
+        Err(error) => {
+            let install = match backend.info().command.and_then(|command| command.split(' ').next()) {
+                Some("codex") => " Codex comes with: npm install -g @openai/codex".to_owned(),
+                _ => String::new(),
+            };
+            let recovery = error.failure_kind.code().row().recovery;
+            Finding::note(what, error.message, format!("{recovery}{install}"))
+        }
+    }
+}

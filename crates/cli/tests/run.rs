@@ -1,0 +1,405 @@
+//! `runyard run` as people and programs use it.
+//!
+//! clause: A19
+//! clause: C12
+//! clause: C16
+//! clause: C22
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use support::terminal::Terminal;
+use support::{Home, Ran, eventually, send};
+
+/// Nobody is asked about commands.
+const ALLOWED: &str = "[[policy.rule]]\neffect = \"allow\"\nkind = \"shell\"\n";
+
+/// A home and a directory to work on.
+struct Place {
+    home: Home,
+    folder: PathBuf,
+}
+
+impl Place {
+    /// The directory is a workspace already.
+    fn new(home: Home) -> Self {
+        let place = Place::unlisted(home);
+        place.run(&["workspaces", "add", "."]).data();
+        place
+    }
+
+    fn unlisted(home: Home) -> Self {
+        let folder = home.beside("site");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("README.md"), "# Site\n").unwrap();
+        Place { folder: folder.canonicalize().unwrap(), home }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::of(self.home.command(arguments).current_dir(&self.folder))
+    }
+
+    fn terminal(&self, arguments: &[&str]) -> Terminal {
+        Terminal::of(self.home.command(arguments).current_dir(&self.folder))
+    }
+
+    fn follow(&self, arguments: &[&str]) -> Followed {
+        let mut command = self.home.command(arguments);
+        Followed::of(
+            command.current_dir(&self.folder).stderr(std::process::Stdio::inherit()).spawn().unwrap(),
+        )
+    }
+
+    /// Waits until so many approvals are open, and gives their ids, the oldest first.
+    fn open(&self, count: usize) -> Vec<String> {
+        eventually("approvals are open", || {
+            // Without a hub, asking would be a hub for a moment.
+            if !self.home.path("hub.json").exists() {
+                return None;
+            }
+            let data = self.run(&["approvals", "list"]).data();
+            let approvals = data["approvals"].as_array().unwrap().clone();
+            let id = |approval: &Value| approval["id"].as_str().unwrap().to_owned();
+            (approvals.len() == count).then(|| approvals.iter().map(id).collect())
+        })
+    }
+
+    fn approve(&self, id: &str) {
+        let data = self.run(&["approvals", "approve", id, "--confirm"]).data();
+        assert_eq!(data["approval"]["state"], "approved");
+    }
+
+    /// All events of a run, as they are stored.
+    fn events(&self, run: &str) -> Vec<Value> {
+        self.run(&["runs", "events", run, "--limit", "400"]).data()["events"].as_array().unwrap().clone()
+    }
+
+    fn show(&self, run: &str) -> Value {
+        self.run(&["runs", "show", run]).data()["run"].clone()
+    }
+}
+
+/// A run that prints its events.
+struct Followed {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    seen: Vec<Value>,
+}
+
+impl Followed {
+    fn of(mut child: Child) -> Self {
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Followed { child, lines, seen: Vec::new() }
+    }
+
+    /// Reads on until an event of this type; gives its run.
+    fn until(&mut self, kind: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.lines.read_line(&mut line).unwrap() > 0, "no {kind} in {:?}", self.seen);
+            let event: Value = serde_json::from_str(&line).unwrap();
+            let found = event["type"] == kind;
+            self.seen.push(event.clone());
+            if found {
+                return event["runId"].as_str().unwrap().to_owned();
+            }
+        }
+    }
+
+    /// Reads to the end; the exit code and all events.
+    fn ended(mut self) -> (Option<i32>, Vec<Value>) {
+        for line in self.lines.lines() {
+            self.seen.push(serde_json::from_str(&line.unwrap()).unwrap());
+        }
+        (self.child.wait().unwrap().code(), self.seen)
+    }
+}
+
+#[track_caller]
+fn check_timeline(seen: &[Value], stored: &[Value]) {
+    let sequences: Vec<u64> = seen.iter().map(|event| event["sequence"].as_u64().unwrap()).collect();
+    assert_eq!(sequences, (1..=seen.len() as u64).collect::<Vec<_>>());
+    assert_eq!(seen, stored);
+}
+
+#[test]
+fn a19_a_completed_run_exits_with_0_and_prints_exactly_the_stored_events() {
+    let place = Place::new(Home::with(ALLOWED));
+    let ran = place.run(&["run", "look around"]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
+    let first: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
+    let stored = place.events(first["runId"].as_str().unwrap());
+    let stored: Vec<String> = stored.iter().map(Value::to_string).collect();
+    assert_eq!(ran.stdout.lines().collect::<Vec<_>>(), stored);
+    assert!(stored.last().unwrap().contains("\"run.completed\""));
+}
+
+#[test]
+fn a19_json_is_the_run_at_its_end() {
+    let place = Place::new(Home::with(ALLOWED));
+    let data = place.run(&["run", "look around", "--output", "json"]).data();
+    assert_eq!(data["run"]["state"], "completed");
+    assert_eq!(place.show(data["run"]["id"].as_str().unwrap()), data["run"]);
+}
+
+#[test]
+fn a19_c12_a_rejected_run_exits_with_1() {
+    let place = Place::new(Home::new());
+    let mut followed = place.follow(&["run", "look around"]);
+    let run = followed.until("run.approval.requested");
+    let [id] = &place.open(1)[..] else { panic!() };
+    place.run(&["approvals", "reject", id, "--confirm", "--reason", "not now"]).data();
+    let (exit, seen) = followed.ended();
+    assert_eq!((exit, &seen.last().unwrap()["payload"]["code"]), (Some(1), &json!("approval_rejected")));
+    assert_eq!(place.show(&run)["state"], "cancelled");
+}
+
+#[test]
+fn a19_ctrl_c_cancels_the_run_and_exits_with_130() {
+    let place = Place::new(Home::new());
+    let mut followed = place.follow(&["run", "look around"]);
+    let run = followed.until("run.approval.requested");
+    send(followed.child.id(), Signal::INT);
+    let (exit, seen) = followed.ended();
+    assert_eq!(exit, Some(130));
+    assert_eq!(seen.last().unwrap()["type"], "run.cancelled");
+    assert_eq!(place.show(&run)["state"], "cancelled");
+    // C22: what has ended takes no further word.
+    let (exit, code, _) = place.run(&["runs", "turn", &run, "more"]).failure();
+    assert_eq!((exit, code.as_str()), (1, "CONFLICT"));
+}
+
+#[test]
+fn a19_a_run_that_takes_too_long_exits_with_124() {
+    let place = Place::new(Home::new());
+    let mut followed = place.follow(&["run", "look around", "--timeout-ms", "1"]);
+    let _ = followed.until("run.created");
+    let (exit, seen) = followed.ended();
+    let end = seen.last().unwrap();
+    assert_eq!((exit, &end["payload"]["code"]), (Some(124), &json!("run_timeout")), "{end}");
+}
+
+#[test]
+fn a19_mistakes_of_the_command_line_exit_with_2_and_say_what_is_wrong() {
+    let place = Place::new(Home::new());
+    let (exit, code, _) = place.run(&["run", "x", "--agent", "nobody"]).failure();
+    assert_eq!((exit, code.as_str()), (2, "VALIDATION_ERROR"));
+    assert_eq!(place.run(&["run", "x", "--timeout-ms", "soon"]).failure().0, 2);
+    assert_eq!(place.run(&["run"]).failure().0, 2);
+    let (exit, code, _) = place.run(&["run", "x", "--continue", "nothing"]).failure();
+    assert_eq!((exit, code.as_str()), (2, "VALIDATION_ERROR"));
+}
+
+#[test]
+fn c16_a_directory_that_is_not_allowed_is_refused_with_the_next_step() {
+    let place = Place::unlisted(Home::new());
+    let (exit, code, message) = place.run(&["run", "look around"]).failure();
+    assert_eq!((exit, code.as_str()), (1, "workspace_outside_allowlist"));
+    let next = format!("Allow it with \"runyard workspaces add {}\".", place.folder.display());
+    assert!(message.ends_with(&next), "{message}");
+    assert_eq!(place.run(&["runs", "list"]).data()["runs"], json!([]));
+}
+
+#[test]
+fn c12_where_nobody_may_be_asked_what_would_be_asked_is_denied() {
+    let place = Place::new(Home::new());
+    let ran = place.run(&["run", "look around", "--approval", "never"]);
+    assert!(!ran.stdout.contains("run.approval.requested"), "{}", ran.stdout);
+    let denied = ran.stdout.lines().any(|line| line.contains("run.gate.judged") && line.contains("\"deny\""));
+    assert!(denied, "{}", ran.stdout);
+}
+
+#[test]
+fn detach_prints_the_id_and_returns_while_the_hub_goes_on() {
+    let place = Place::new(Home::new());
+    let (exit, code, message) = place.run(&["run", "look around", "--detach", "--output", "json"]).failure();
+    assert_eq!((exit, code.as_str()), (1, "CONFLICT"));
+    assert!(message.contains("runyard up"), "{message}");
+    let _hub = place.home.up();
+    let ran = place.run(&["run", "look around", "--detach"]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
+    let run = ran.stdout.trim_end().to_owned();
+    let [id] = &place.open(1)[..] else { panic!() };
+    place.approve(id);
+    eventually("the run is completed", || (place.show(&run)["state"] == "completed").then_some(()));
+}
+
+#[test]
+fn c22_continue_is_a_new_run_in_the_same_session() {
+    let place = Place::new(Home::with(ALLOWED));
+    let first = place.run(&["run", "look around", "--output", "json"]).data()["run"].clone();
+    let id = first["id"].as_str().unwrap();
+    // From anywhere: agent and workspace are those of the run before.
+    let ran = Ran::of(&mut place.home.command(["run", "go on", "--continue", id, "--output", "json"]));
+    let second = ran.data()["run"].clone();
+    assert_ne!(second["id"], first["id"]);
+    assert_eq!(second["parentRunId"], first["id"]);
+    for same in ["sessionId", "agentId", "workspace"] {
+        assert_eq!(second[same], first[same]);
+    }
+}
+
+#[test]
+fn c12_an_approval_is_asked_on_the_terminal_with_its_exact_content() {
+    let place = Place::unlisted(Home::new());
+    let mut terminal = place.terminal(&["run", "look around"]);
+    terminal.wait_for("[y/N] ");
+    terminal.type_line("y");
+    terminal.wait_for("[n] reject > ");
+    let shown = terminal.screen();
+    for line in ["  kind: shell", "  command: ls -la", "  cwd: ."] {
+        assert!(shown.lines().any(|shown| shown == line), "{line} is not in {shown}");
+    }
+    // What is no answer grants nothing.
+    terminal.type_line("ok");
+    terminal.wait_for("Answer with y, r or n.");
+    terminal.wait_for("[n] reject > ");
+    terminal.type_line("y");
+    terminal.wait_for("completed");
+    let raw = terminal.raw();
+    assert!(raw.contains("\u{1b}[1;33mapproval needed:"), "no colours: {raw:?}");
+    let (exit, screen) = terminal.ended();
+    assert_eq!(exit, Some(0), "{screen}");
+    assert!(!screen.contains("running 0s") && screen.contains("approved by owner"), "{screen}");
+}
+
+#[test]
+fn c12_no_on_the_terminal_ends_the_run() {
+    let place = Place::new(Home::new());
+    let mut terminal = place.terminal(&["run", "look around"]);
+    terminal.wait_for("[n] reject > ");
+    terminal.type_line("n");
+    let (exit, screen) = terminal.ended();
+    assert_eq!(exit, Some(1));
+    assert!(screen.lines().last().unwrap().starts_with("cancelled by owner"), "{screen}");
+}
+
+#[test]
+fn a19_ctrl_c_on_the_terminal_cancels_while_it_asks() {
+    let place = Place::new(Home::new());
+    let mut terminal = place.terminal(&["run", "look around"]);
+    terminal.wait_for("[n] reject > ");
+    send(terminal.pid(), Signal::INT);
+    let (exit, screen) = terminal.ended();
+    assert_eq!(exit, Some(130), "{screen}");
+    assert!(screen.ends_with("cancelled by owner: Ctrl-C at the terminal"), "{screen}");
+}
+
+#[test]
+fn c12_what_is_answered_elsewhere_is_not_asked_any_more() {
+    let place = Place::new(Home::new());
+    let _hub = place.home.up();
+    let mut terminal = place.terminal(&["run", "look around"]);
+    terminal.wait_for("[n] reject > ");
+    let [id] = &place.open(1)[..] else { panic!() };
+    place.approve(id);
+    let (exit, screen) = terminal.ended();
+    assert_eq!(exit, Some(0), "{screen}");
+    assert!(screen.lines().any(|line| line == "approved by owner"), "{screen}");
+}
+
+#[test]
+fn a_hub_in_a_command_answers_other_processes_too() {
+    let place = Place::new(Home::new());
+    let mut followed = place.follow(&["run", "look around"]);
+    followed.until("run.approval.requested");
+    let [id] = &place.open(1)[..] else { panic!() };
+    place.approve(id);
+    let (exit, seen) = followed.ended();
+    assert_eq!(exit, Some(0), "{seen:?}");
+    check_timeline(&seen, &place.events(seen[0]["runId"].as_str().unwrap()));
+}
+
+#[test]
+fn a_run_goes_on_when_the_command_that_was_its_hub_has_ended() {
+    let place = Place::new(Home::new());
+    let mut first = place.follow(&["run", "first"]);
+    first.until("run.approval.requested");
+    let mut second = place.follow(&["run", "second"]);
+    second.until("run.approval.requested");
+    let [one, other] = &place.open(2)[..] else { panic!() };
+    place.approve(one);
+    assert_eq!(first.ended().0, Some(0));
+    // Whoever approves now finds the second command's hub.
+    eventually("the second command is the hub", || {
+        let told = std::fs::read_to_string(place.home.path("hub.json")).ok()?;
+        let told: Value = serde_json::from_str(&told).ok()?;
+        (told["pid"] == second.child.id()).then_some(())
+    });
+    place.approve(other);
+    let (exit, seen) = second.ended();
+    assert_eq!(exit, Some(0), "{seen:?}");
+    check_timeline(&seen, &place.events(seen[0]["runId"].as_str().unwrap()));
+}
+
+#[test]
+fn following_survives_the_death_of_the_hub() {
+    let place = Place::new(Home::new());
+    let hub = place.home.up();
+    let mut followed = place.follow(&["run", "look around"]);
+    let run = followed.until("run.approval.requested");
+    hub.signal(Signal::KILL);
+    assert_eq!(hub.ended().0, None);
+    let _next = place.home.up();
+    let [id] = &place.open(1)[..] else { panic!() };
+    place.approve(id);
+    let (exit, seen) = followed.ended();
+    assert_eq!(exit, Some(0), "{seen:?}");
+    check_timeline(&seen, &place.events(&run));
+}
+
+#[test]
+fn commands_that_start_at_once_share_one_hub() {
+    let place = Place::new(Home::new());
+    let listing = || place.home.command(["runs", "list"]).spawn().unwrap();
+    let all: Vec<Child> = (0..6).map(|_| listing()).collect();
+    for child in all {
+        Ran::from(child.wait_with_output().unwrap()).data();
+    }
+}
+
+#[test]
+fn tables_for_people_fit_a_terminal() {
+    let place = Place::new(Home::with(ALLOWED));
+    place.run(&["run", "look around"]);
+    for arguments in [
+        &["runs", "list"][..],
+        &["sessions"],
+        &["agents"],
+        &["backends"],
+        &["edges"],
+        &["workspaces", "list"],
+        &["audit", "show"],
+        &["policy", "show"],
+        &["policy", "test", "rm -rf build && ls"],
+    ] {
+        let ran =
+            Ran::of(place.home.command(arguments).args(["--output", "text"]).current_dir(&place.folder));
+        assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{arguments:?}");
+        let widest = ran.stdout.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= 140 && !ran.stdout.contains("{\""), "{arguments:?}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_policy_test_takes_this_directory_and_says_why_for_each_part() {
+    let place =
+        Place::new(Home::with("[[policy.rule]]\neffect = \"deny\"\nkind = \"shell\"\nmatch = \"rm *\"\n"));
+    let data = place.run(&["policy", "test", "ls && rm -rf build"]).data();
+    assert_eq!(data["effect"], "deny");
+    let parts: Vec<(&str, &str)> = data["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| (part["what"].as_str().unwrap(), part["effect"].as_str().unwrap()))
+        .collect();
+    assert_eq!(parts, [("ls", "ask"), ("rm -rf build", "deny")]);
+}

@@ -1,0 +1,148 @@
+//! The row of a run, event by event, byte for byte: what is folded from a log long ago is folded from it today.
+//!
+//! Each line of `golden/run.jsonl` is an event and what it changes in the row; a field that goes away is null.
+
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use runyard_domain::run::{Illegal, QUEUED_TURNS_MAX, Resolution, Run, RunEvent};
+use runyard_domain::{RunId, Timestamp};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+const GOLDEN: &str = include_str!("golden/run.jsonl");
+/// As long as one step of the story takes.
+const STEP_MS: i64 = 1000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(rename = "type")]
+    kind: String,
+    payload: Value,
+    changes: Value,
+}
+
+fn story() -> impl Iterator<Item = Line> {
+    GOLDEN.lines().map(|line| serde_json::from_str(line).unwrap())
+}
+
+fn read(kind: &str, payload: &Value) -> RunEvent {
+    RunEvent::read(kind, payload).unwrap_or_else(|error| panic!("{error}: {payload}"))
+}
+
+fn fold(run: Option<Run>, step: i64, event: &RunEvent) -> Result<Run, Illegal> {
+    let at = Timestamp::from_unix_ms(1_700_000_000_000 + step * STEP_MS);
+    Run::fold(run, RunId::from_parts(1_700_000_000_000, &[7; 10]), at, event)
+}
+
+/// The run in the middle of its work, after its fifth event.
+fn running() -> Run {
+    let first = story().take(5).enumerate();
+    let run = first.fold(None, |run, (step, line)| {
+        Some(fold(run, step as i64, &read(&line.kind, &line.payload)).unwrap())
+    });
+    run.unwrap()
+}
+
+fn after(run: Run, events: impl IntoIterator<Item = (&'static str, Value)>) -> Run {
+    events.into_iter().fold(run, |run, (kind, payload)| fold(Some(run), 5, &read(kind, &payload)).unwrap())
+}
+
+/// The fields in which two rows differ, as they are in the second.
+fn changes(before: &Map<String, Value>, after: &Map<String, Value>) -> Value {
+    let mut changed: Map<String, Value> = Map::new();
+    for (field, value) in after.iter().filter(|(field, value)| before.get(*field) != Some(*value)) {
+        changed.insert(field.clone(), value.clone());
+    }
+    for field in before.keys().filter(|field| !after.contains_key(*field)) {
+        changed.insert(field.clone(), Value::Null);
+    }
+    Value::Object(changed)
+}
+
+// clause: C02, C03
+#[test]
+fn a_run_is_folded_into_the_same_row_event_by_event_and_its_row_is_read_back_whole() {
+    let mut run: Option<Run> = None;
+    let mut before = Map::new();
+    for (step, line) in story().enumerate() {
+        let event = read(&line.kind, &line.payload);
+        let next = fold(run, step as i64, &event).unwrap();
+        let row = serde_json::to_value(&next).unwrap();
+        assert_eq!(serde_json::from_value::<Run>(row.clone()).unwrap(), next, "{}", line.kind);
+        let row = row.as_object().unwrap().clone();
+        let found = changes(&before, &row).to_string();
+        assert_eq!(found, line.changes.to_string(), "event {} of the story: {}", step + 1, line.kind);
+        assert_eq!(event.is_note(), line.changes.get("state").is_none(), "{}", line.kind);
+        (run, before) = (Some(next), row);
+    }
+}
+
+// clause: C05
+#[test]
+fn an_event_that_says_nothing_where_it_must_is_refused() {
+    let asked = story().find(|line| line.kind == "run.approval.requested").unwrap().payload;
+    let approval = &asked["approvalId"];
+    let person = json!({"id": "ada", "kind": "person"});
+    let resolved = json!({"approvalId": approval, "resolution": "approved", "decidedBy": person});
+    let applying = json!({"approvalId": approval, "digest": "d1"});
+    for (kind, payload, field, place) in [
+        ("run.approval.requested", &asked, "digest", "/digest"),
+        ("run.approval.requested", &asked, "actor", "/actor/id"),
+        ("run.approval.resolved", &resolved, "decidedBy", "/decidedBy/id"),
+        ("run.applying", &applying, "digest", "/digest"),
+        ("run.degraded", &json!({"reason": "x"}), "reason", "/reason"),
+    ] {
+        let mut payload = payload.clone();
+        *payload.pointer_mut(place).unwrap() = json!(" ");
+        let refused = fold(Some(running()), 6, &read(kind, &payload)).unwrap_err();
+        assert_eq!(refused.to_string(), format!("{kind} says nothing in \"{field}\""));
+    }
+}
+
+#[test]
+fn c21_a_run_begins_only_with_a_known_actor_and_a_workspace() {
+    let created = story().next().unwrap().payload;
+    for (field, place) in [("actor", "/actor/id"), ("workspace", "/workspace/label")] {
+        let mut payload = created.clone();
+        *payload.pointer_mut(place).unwrap() = json!("");
+        let refused = fold(None, 0, &read("run.created", &payload)).unwrap_err();
+        assert_eq!(refused.to_string(), format!("run.created says nothing in \"{field}\""));
+        let mut payload = created.clone();
+        payload.as_object_mut().unwrap().remove(field).unwrap();
+        assert!(RunEvent::read("run.created", &payload).is_err(), "{field}");
+    }
+}
+
+#[test]
+fn what_a_row_holds_is_bounded() {
+    let turn = |number: usize| {
+        let id = format!("cmd_{number:032x}");
+        let actor = json!({"id": "ada", "kind": "person"});
+        ("run.command.received", json!({"commandId": id, "command": "turn", "text": "more", "actor": actor}))
+    };
+    let run = after(running(), (0..QUEUED_TURNS_MAX + 5).map(turn));
+    assert_eq!(run.queued.len(), QUEUED_TURNS_MAX);
+
+    let call = |number: usize| {
+        let name = format!("call-{number}");
+        ("run.tool.call", json!({"call": name, "tool": "shell", "summary": "ls", "idempotent": false}))
+    };
+    assert_eq!(after(running(), (0..70).map(call)).open_steps.len(), 64);
+
+    let long = "é".repeat(16 * 1024);
+    let run = after(running(), [("run.message.completed", json!({"item": "m1", "text": long}))]);
+    assert_eq!((run.response.len(), run.response.chars().count()), (16 * 1024, 8 * 1024));
+}
+
+#[test]
+fn a_resolution_is_called_the_same_in_texts_and_in_payloads() {
+    for (resolution, word) in [
+        (Resolution::Approved, "approved"),
+        (Resolution::Rejected, "rejected"),
+        (Resolution::Expired, "expired"),
+        (Resolution::Withdrawn, "withdrawn"),
+    ] {
+        assert_eq!((resolution.as_str(), serde_json::to_value(resolution).unwrap()), (word, json!(word)));
+    }
+}
