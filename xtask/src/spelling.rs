@@ -47,13 +47,22 @@ pub(crate) fn check(tree: &Tree, vocabulary: &Vocabulary) -> Vec<Finding> {
     findings
 }
 
+/// Documents, and the scripts and built-in configuration that people see.
 fn is_document(file: &File) -> bool {
-    file.extension() == Some("md") && file.path != VOCABULARY
+    match file.extension() {
+        Some("md") => file.path != VOCABULARY,
+        Some("toml") => is_of_spoken(file) && !file.path.ends_with("Cargo.toml") && !file.is_under("tests"),
+        _ => false,
+    }
 }
 
 fn is_spoken(file: &File) -> bool {
-    let of_crate = |name: &&str| file.path.strip_prefix("crates/").and_then(|rest| rest.strip_prefix(*name));
-    file.is_rust() && SPOKEN.iter().any(|name| of_crate(name).is_some_and(|rest| rest.starts_with("/src/")))
+    file.is_rust() && is_of_spoken(file) && file.is_under("src")
+}
+
+fn is_of_spoken(file: &File) -> bool {
+    let mut folders = file.path.split('/');
+    folders.next() == Some("crates") && folders.next().is_some_and(|name| SPOKEN.contains(&name))
 }
 
 fn spoken(file: &File) -> Vec<Literal> {
@@ -218,6 +227,7 @@ mod tests {
         let expected = ["say *run*, not “job”"];
         check_text("README.md", "Start a Job.", &expected);
         check_text("crates/cli/src/run.rs", "println!(\"no such job\");", &expected);
+        check_text("crates/backend/scripts/demo.toml", "say = \"The job is done.\"", &expected);
         check_text("crates/control/src/runs.rs", "/// The job.\nfn f() {}", &expected);
         check_text(
             "docs/a.md",
@@ -236,6 +246,7 @@ mod tests {
             &[],
         );
         check_text("crates/cli/tests/run.rs", "\"job\"", &[]);
+        check_text("crates/cli/Cargo.toml", "description = \"job\"", &[]);
         check_text("crates/store-sqlite/src/ledger.rs", "run(\"SAVEPOINT job\")", &[]);
         check_text("docs/vocabulary.md", "| *run* | “job” |", &[]);
     }

@@ -27,9 +27,9 @@ use crate::safe_json::{
     INPUT_BYTES_MAX, OUTPUT_BYTES_MAX, check_limits, dismantle, whole_floats_to_integers,
 };
 use crate::{
-    Action, ActionError, ActionRef, Context, Deprecation, Envelope, Failure, Hook, IdempotencyStore,
-    Invocation, InvocationOptions, InvocationStream, Issue, Meta, Middleware, MiddlewareCall,
-    CallGate, PermissionChecker, PermissionRequest, Replayed, SideEffects, fields,
+    Action, ActionError, ActionRef, CallGate, Context, Deprecation, Envelope, Failure, Hook,
+    IdempotencyStore, Invocation, InvocationOptions, InvocationStream, Issue, Meta, Middleware,
+    MiddlewareCall, PermissionChecker, PermissionRequest, Replayed, SideEffects, fields,
 };
 
 /// Runs actions. Cloning is cheap.

@@ -155,8 +155,8 @@ fn c12_a_thousand_runs_wait_for_people_as_rows_and_all_complete_when_answered() 
     // A hub that has just started, with nothing that waits.
     drop(hub);
     let (hub, api) = yard.up();
-    assert!(open(&api).is_empty());
     let fresh = settled(&hub);
+    assert!(open(&api).is_empty());
 
     let begun = Instant::now();
     make_waiting(&api, yard.place(), count);
@@ -168,8 +168,8 @@ fn c12_a_thousand_runs_wait_for_people_as_rows_and_all_complete_when_answered() 
     // A hub that has just started, with all of them.
     drop(hub);
     let (hub, api) = yard.up();
-    assert_eq!(open(&api).len(), count);
     let waiting = settled(&hub);
+    assert_eq!(open(&api).len(), count);
     let begun = Instant::now();
     answer_all(&api, WARM + count);
     let answered = begun.elapsed();

@@ -51,7 +51,10 @@ impl CallGate for RunGate {
         self.engine.pass_call(call).await.map_err(failed)?;
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if calls.len() >= CALLS_MAX {
-            return Err(ActionError::new(runyard_domain::Code::ConcurrencyLimit, "Too many calls of agents run."));
+            return Err(ActionError::new(
+                runyard_domain::Code::ConcurrencyLimit,
+                "Too many calls of agents run.",
+            ));
         }
         calls.insert(context.invocation_id(), run);
         Ok(())
@@ -66,7 +69,9 @@ impl Hook for RunGate {
         if let Some(run) = run {
             let (outcome, summary) = match envelope.error() {
                 None => (ToolOutcome::Succeeded, "done".to_owned()),
-                Some(failure) => (ToolOutcome::Failed, format!("{}: {}", failure.code.as_str(), failure.message)),
+                Some(failure) => {
+                    (ToolOutcome::Failed, format!("{}: {}", failure.code.as_str(), failure.message))
+                }
             };
             self.engine.end_call(run, &id.to_string(), outcome, &summary).await;
         }

@@ -110,7 +110,9 @@ impl Engine {
         Ok(match (judgement.effect, held) {
             (Effect::Allow, _) => (vec![noted(Effect::Allow), begun(call)], Verdict::Passed),
             (Effect::Deny, _) => (vec![noted(Effect::Deny)], Verdict::Denied(reason)),
-            (Effect::Ask, Some(grant)) => used(grant.approval_id, grant.approved, grant.reason.as_deref(), call),
+            (Effect::Ask, Some(grant)) => {
+                used(grant.approval_id, grant.approved, grant.reason.as_deref(), call)
+            }
             (Effect::Ask, None) => {
                 let approval_id = fresh!(ApprovalId, now);
                 let shown = serde_json::to_value(request(call))?;
@@ -210,7 +212,12 @@ fn begun(call: &AgentCall) -> Fact {
 }
 
 /// What using a decision records, and what it says.
-fn used(approval_id: ApprovalId, approved: bool, reason: Option<&str>, call: &AgentCall) -> (Vec<Fact>, Verdict) {
+fn used(
+    approval_id: ApprovalId,
+    approved: bool,
+    reason: Option<&str>,
+    call: &AgentCall,
+) -> (Vec<Fact>, Verdict) {
     let used = Fact::from(RunEvent::ApprovalUsed(ApprovalUsed { approval_id }));
     if approved {
         return (vec![used, begun(call)], Verdict::Passed);
