@@ -1,5 +1,6 @@
 //! A whole hub in this process: database, engine, and an edge of its own at the other end of an in-memory link.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use runyard::{ActionError, Code, Runtime};
 use runyard_edge::{AllowList, Edge, EdgeOptions, Supervisors};
 use runyard_engine::{Engine, EngineError, EngineOptions, Installation, Limits};
 use runyard_store::{Clock, SystemClock};
+use sha2::{Digest, Sha256};
 use tokio::io::duplex;
 use tokio::task::JoinHandle;
 
@@ -49,7 +51,8 @@ impl Hub {
         runyard_redact::process::set(redactor.clone());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let record = Installation::open(Arc::clone(&store), redactor.clone(), Arc::clone(&clock)).await;
-        let workspaces = AllowList::open(&home.edge(), EDGE, &[home.path().to_owned()]);
+        let edge_id = edge_id(home, &database).map_err(|error| refused(format!("{error:#}")))?;
+        let workspaces = AllowList::open(&home.edge(), &edge_id, &[home.path().to_owned()]);
         let workspaces =
             workspaces.map_err(|error| ActionError::new(error.code(), format!("Cannot start: {error}.")))?;
         let backends =
@@ -60,7 +63,9 @@ impl Hub {
             store: Arc::clone(&store),
             redactor: redactor.clone(),
             clock: Arc::clone(&clock),
-            owner: owner(&database),
+            // A home has one hub at a time, so the next one goes on at once with what this one drove.
+            owner: edge_id.clone(),
+            own_edges: BTreeSet::from([edge_id.clone()]),
             catalog: wiring::catalog(configuration, &backends),
             workspaces: Arc::new(workspaces.clone()),
             installation: record.map_err(EngineError::from).map_err(not_started)?,
@@ -75,7 +80,7 @@ impl Hub {
         audit_trust(home, engine.installation()).await?;
         let (home_of_redactor, key_of_redactor) = (home.clone(), key);
         let edge = Edge::new(EdgeOptions {
-            id: EDGE.to_owned(),
+            id: edge_id,
             home: home.edge(),
             url: url.to_owned(),
             search_path: std::env::var("PATH").unwrap_or_default(),
@@ -122,16 +127,16 @@ async fn audit_trust(home: &Home, installation: &Installation) -> Result<(), Act
     Ok(())
 }
 
-/// Who holds leases. A hub that has its database alone goes on at once with what the one before it drove; on a shared one every
-/// process is somebody else.
-fn owner(database: &Opened) -> String {
-    match database {
-        Opened::Sqlite(_) => "hub".to_owned(),
+/// The edge in this hub's process, by a name that no other hub on the same database has.
+fn edge_id(home: &Home, database: &Opened) -> anyhow::Result<String> {
+    Ok(match database {
+        Opened::Sqlite(_) => EDGE.to_owned(),
         Opened::Postgres(_) => {
-            let unique = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id());
-            format!("hub-{unique:016x}")
+            let key = installation::digest_key(home)?;
+            let name = Sha256::new_with_prefix(b"the name of the edge").chain_update(key).finalize();
+            format!("{EDGE}-{:02x}{:02x}{:02x}{:02x}", name[0], name[1], name[2], name[3])
         }
-    }
+    })
 }
 
 fn limits(configuration: &Configuration) -> Limits {

@@ -11,7 +11,7 @@ use runyard_backend::{Answer, BackendInfo, Command, Start, failpoint};
 use runyard_domain::run::{Degraded, Failure, Run, RunEvent, RunState, RuntimeDied, RuntimeStatus};
 use runyard_domain::{AppendId, ApprovalId, Code, CommandId, RunId};
 use runyard_redact::Safe;
-use runyard_store::{Acquired, StorageError};
+use runyard_store::{Acquired, StorageError, Subscription};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -69,6 +69,8 @@ pub(crate) struct Driver<'a> {
     turn_sent: Option<CommandId>,
     /// The last batch that was recorded, with what it was answered.
     recorded: (u64, Vec<(String, Answer)>),
+    /// Wakes when something is written to the run, also by another hub.
+    written: Subscription,
     accept_by: Instant,
     idle_at: Instant,
     park_at: Option<Instant>,
@@ -128,6 +130,7 @@ impl<'a> Driver<'a> {
             asked_here: HashSet::new(),
             turn_sent: None,
             recorded: (0, Vec::new()),
+            written: engine.recorder().store.live().subscribe(standing.run.id),
             accept_by: now + Duration::from_millis(limits.accept_ms),
             idle_at: now + idle,
             park_at: None,
@@ -188,6 +191,10 @@ impl<'a> Driver<'a> {
             let deadline = self.next_deadline();
             let heard = tokio::select! {
                 heard = inbox.recv() => heard,
+                () = self.written.news() => {
+                    self.written.listen();
+                    if self.is_behind().await? { Some(ToDriver::Changed) } else { continue }
+                }
                 () = sleep_until(deadline) => {
                     match self.due().await? {
                         Some(why) => break why,
@@ -217,6 +224,12 @@ impl<'a> Driver<'a> {
             Closing::Over | Closing::Fenced => {}
         }
         Ok(())
+    }
+
+    /// Whether somebody wrote what this driver has not seen.
+    async fn is_behind(&self) -> Result<bool, EngineError> {
+        let head = self.engine.recorder().store.head(self.standing.run.id).await?;
+        Ok(head.unwrap_or_default() > self.standing.sequence)
     }
 
     async fn hear(&mut self, message: ToDriver) -> Result<Option<Closing>, EngineError> {

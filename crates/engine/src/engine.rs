@@ -1,5 +1,6 @@
 //! The engine itself: what it holds, how it starts and stops, and what it reads for others.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -33,6 +34,7 @@ pub struct Engine(Arc<Inner>);
 struct Inner {
     recorder: Recorder,
     owner: Safe<String>,
+    own_edges: BTreeSet<String>,
     catalog: Catalog,
     workspaces: Arc<dyn Workspaces>,
     installation: Installation,
@@ -60,12 +62,13 @@ impl Engine {
     /// An engine that has recovered what an earlier process left. Runs go on as soon as their edge is attached.
     pub async fn start(options: EngineOptions) -> Result<Self, EngineError> {
         let EngineOptions { store, redactor, clock, owner, catalog, .. } = options;
-        let EngineOptions { workspaces, installation, digest_key, limits, .. } = options;
+        let EngineOptions { own_edges, workspaces, installation, digest_key, limits, .. } = options;
         let owner = redactor.content(&owner);
         let recorder = Recorder { store, redactor, clock, limits };
         let engine = Engine(Arc::new(Inner {
             recorder,
             owner,
+            own_edges,
             catalog,
             workspaces,
             installation,
@@ -200,6 +203,10 @@ impl Engine {
 
     pub(crate) fn owner(&self) -> Safe<String> {
         self.0.owner.clone()
+    }
+
+    pub(crate) fn own_edges(&self) -> &BTreeSet<String> {
+        &self.0.own_edges
     }
 
     pub(crate) fn schedule(&self) -> &Schedule {

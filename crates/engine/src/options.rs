@@ -1,5 +1,6 @@
 //! What an engine is made of, and its limits.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use runyard_backend::Workspaces;
@@ -20,6 +21,8 @@ pub struct EngineOptions {
     /// The name under which this hub holds leases. The same for every process of a hub that is alone on its store, so that
     /// the next one goes on at once.
     pub owner: String,
+    /// The edges that are this hub's to drive runs on. What runs elsewhere is another hub's, on a store that both share.
+    pub own_edges: BTreeSet<String>,
     /// The agents and backends.
     pub catalog: Catalog,
     /// The allow-list of the edge.

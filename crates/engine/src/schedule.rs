@@ -120,6 +120,10 @@ impl Engine {
             RunState::Completed | RunState::Failed { .. } | RunState::Cancelled { .. } => false,
         };
         let Some(plan) = standing.run.planned.as_ref().filter(|_| wants) else { return };
+        if !self.own_edges().contains(&plan.edge_id) {
+            // Its hub is told by the store.
+            return;
+        }
         let place = Place { edge: plan.edge_id.clone(), agent: standing.run.created.agent_id.clone() };
         self.schedule().books().waiting.insert(run, place);
         self.pump();

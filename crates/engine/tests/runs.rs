@@ -487,3 +487,116 @@ async fn j05_a_run_that_died_before_its_first_turn_begins_anew() {
     let again = edge.opened().await;
     assert!(matches!(again.start, runyard_backend::Start::Fresh { thread: None, .. }), "{again:?}");
 }
+
+#[tokio::test]
+async fn c18_a_run_on_another_hubs_edge_is_left_to_that_hub_which_hears_of_answers_given_here() {
+    let world = World::default();
+    let (theirs, mut edge) = world.hub_and_edge().await;
+    let run = theirs.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    edge.recorded(&open, 4, vec![asked("a1", "ls")]).await;
+    let ours = world.hub_of(&[]).await;
+    ours.go().await.unwrap();
+    let id = only_open(&ours).await.asked.approval_id;
+    ours.resolve(id, answer(Decision::Approve, "digest of ls"), &person()).await.unwrap();
+    assert!(matches!(edge.hear().await, ToEdge::Decision { approval, .. } if approval == id));
+    assert_eq!(ours.figures().runs_active + ours.figures().runs_waiting, 0);
+    assert_eq!(ours.run(run).await.unwrap().run.state, RunState::Running);
+}
+
+#[tokio::test]
+async fn j05_a_driver_whose_lease_was_taken_is_fenced_and_writes_nothing_more() {
+    let world = World { limits: Limits { lease_ms: 1, ..Limits::default() }, ..World::default() };
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    let term = std::time::Duration::from_secs(600);
+    loop {
+        use runyard_store::Acquired;
+        match world.store.acquire(run, "another hub".into(), term).await.unwrap() {
+            Acquired::Granted(_) => break,
+            Acquired::Held { .. } => tokio::task::yield_now().await,
+        }
+    }
+    let before = kinds(&engine, run).await;
+    edge.report(&open, 4, vec![call("c1", false)]).await;
+    loop {
+        match edge.hear().await {
+            ToEdge::Refused { fenced: true, .. } => {}
+            ToEdge::Close { over: false, .. } => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(kinds(&engine, run).await, before);
+}
+
+#[tokio::test]
+async fn c18_an_edge_that_does_not_accept_in_time_is_target_offline() {
+    let world = World { limits: Limits { accept_ms: 1, ..Limits::default() }, ..World::default() };
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    edge.opened().await;
+    let RunState::Failed { failure } = until(&engine, run, "failed").await.state else { panic!() };
+    assert_eq!(failure.code, Code::TargetOffline);
+}
+
+#[tokio::test]
+async fn c05_preparing_has_a_deadline_of_its_own() {
+    let world = World { limits: Limits { prepare_ms: 20, ..Limits::default() }, ..World::default() };
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.opened().await;
+    edge.recorded(&open, 1, vec![Report::Accepted]).await;
+    edge.recorded(&open, 2, vec![Report::Preparing { checks: vec!["workspace".into()] }]).await;
+    let RunState::Failed { failure } = until(&engine, run, "failed").await.state else { panic!() };
+    assert_eq!(failure.code, Code::RunTimeout);
+}
+
+#[tokio::test]
+async fn runs_of_one_profile_beyond_its_limit_wait_and_those_of_another_do_not() {
+    let (engine, mut edge) = World::default().hub_and_edge().await;
+    for _ in 0..9 {
+        engine.create_run(new_run("x"), &person()).await.unwrap();
+    }
+    let other = NewRun { agent: "patient".into(), ..new_run("x") };
+    let other = engine.create_run(other, &person()).await.unwrap().standing.run.id;
+    let mut opened = Vec::new();
+    for _ in 0..9 {
+        opened.push(edge.opened().await);
+    }
+    assert_eq!(opened.iter().filter(|open| open.agent_id == "demo").count(), 8, "the profile's limit");
+    assert!(opened.iter().any(|open| open.run == other));
+    assert_eq!(engine.figures().runs_waiting, 1);
+}
+
+#[tokio::test]
+async fn c12_a_question_is_answered_by_its_schema() {
+    use runyard_domain::gate::{Question, Request, Risk};
+    let (engine, mut edge) = World::default().hub_and_edge().await;
+    engine.create_run(new_run("x"), &person()).await.unwrap();
+    let open = edge.start().await;
+    let answer_schema = serde_json::json!({"type": "string", "enum": ["left", "right"]});
+    let question = Report::Asked {
+        key: "q".into(),
+        request: Request::Question(Question { prompt: "Which way?".into(), answer_schema }),
+        redacted: false,
+        digest: "d".into(),
+        risk: Risk::Low,
+        reason: "a question".into(),
+    };
+    edge.recorded(&open, 4, vec![question]).await;
+    let id = only_open(&engine).await.asked.approval_id;
+    let with = |answer| Resolve {
+        decision: Decision::Approve,
+        digest: "d".into(),
+        reason: None,
+        scope: DecisionScope::Once,
+        answer,
+    };
+    for wrong in [None, Some("up".into()), Some(7.into())] {
+        let error = engine.resolve(id, with(wrong), &person()).await.unwrap_err();
+        assert!(matches!(error, EngineError::Invalid { path: "answer", .. }), "{error}");
+    }
+    engine.resolve(id, with(Some("left".into())), &person()).await.unwrap();
+    assert!(matches!(edge.hear().await, ToEdge::Decision { answer, .. } if answer.answer == Some("left".into())));
+}

@@ -142,6 +142,11 @@ impl World {
 
     /// A hub on the store, without an edge.
     pub async fn hub(&self) -> Engine {
+        self.hub_of(&["local"]).await
+    }
+
+    /// A hub that drives runs on these edges.
+    pub async fn hub_of(&self, edges: &[&str]) -> Engine {
         let installation =
             Installation::open(Arc::clone(&self.store), self.redactor(), Arc::clone(&self.clock))
                 .await
@@ -151,6 +156,7 @@ impl World {
             redactor: self.redactor(),
             clock: Arc::clone(&self.clock),
             owner: "hub".into(),
+            own_edges: edges.iter().map(|edge| (*edge).to_owned()).collect(),
             catalog: catalog(self.resumes),
             workspaces: Arc::new(OneWorkspace(workspace())),
             installation,
