@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 #![allow(missing_docs, reason = "the name of a promise says it")]
 
+pub mod journal;
 mod order;
 mod plain;
 mod recorder;

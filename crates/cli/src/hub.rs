@@ -84,7 +84,7 @@ impl Hub {
             home: home.edge(),
             url: url.to_owned(),
             search_path: std::env::var("PATH").unwrap_or_default(),
-            sandbox: "none".to_owned(),
+            sandbox: "none in force: what processes do is bounded by approvals alone".to_owned(),
             backends,
             workspaces,
             supervision: Arc::new(Supervisors::new()),

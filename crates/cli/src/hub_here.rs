@@ -36,7 +36,7 @@ impl AnyHub {
             }
             match HubHere::for_a_command(home).await {
                 Ok(here) => return Ok(AnyHub { client: here.client.clone(), here: Some(here) }),
-                Err(error) if *error.code() == Code::Conflict && looks < LOOKS_MAX => {
+                Err(error) if is_passing(&error) && looks < LOOKS_MAX => {
                     looks += 1;
                     tokio::time::sleep(LOOK).await;
                 }
@@ -66,6 +66,11 @@ impl AnyHub {
             here.stop().await;
         }
     }
+}
+
+/// Whether another process is just starting, or has not let go of everything yet.
+fn is_passing(error: &ActionError) -> bool {
+    *error.code() == Code::Conflict || *error.code() == Code::StorageLocked
 }
 
 /// How long a hub is there.

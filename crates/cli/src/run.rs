@@ -131,7 +131,7 @@ async fn create(
     let outside = envelope.error().is_some_and(|failure| failure.code == Code::WorkspaceOutsideAllowlist);
     let place = input["workspace"].as_str().unwrap_or_default().to_owned();
     if outside && (shown != Shown::Text || !ask::can_ask()) {
-        return data(envelope).map_err(|error| with_next_step(error, &place));
+        return data(envelope).map_err(|error| with_next_step(error, matches));
     }
     if !outside {
         return data(envelope);
@@ -141,7 +141,7 @@ async fn create(
     }
     match ask::allow_workspace(&place, stop).await {
         Some(true) => {}
-        Some(false) => return data(envelope).map_err(|error| with_next_step(error, &place)),
+        Some(false) => return data(envelope).map_err(|error| with_next_step(error, matches)),
         None => return Err(ActionError::cancelled()),
     }
     data(client.invoke("workspace_add", json!({"path": place}), true, None).await?)?;
@@ -149,7 +149,9 @@ async fn create(
 }
 
 /// The refusal with the command that changes it.
-fn with_next_step(error: ActionError, place: &str) -> ActionError {
+fn with_next_step(error: ActionError, matches: &ArgMatches) -> ActionError {
+    // As the person named it: messages do not tell private paths.
+    let place = matches.get_one::<String>("workspace").map_or(".", String::as_str);
     let message = format!("{} Allow it with \"runyard workspaces add {place}\".", error.message());
     ActionError::new(Code::WorkspaceOutsideAllowlist, message)
 }

@@ -291,7 +291,7 @@ fn progress_is_a_line_in_a_pipe_and_a_bar_on_a_terminal() {
 #[test]
 fn a_configuration_that_is_broken_is_told_with_file_and_line() {
     let table = [
-        ("[actions.x]\ncommand = [\"cat\"\ndescription = 1", "runyard.toml: line 3, column 1: "),
+        ("[actions.x]\ncommand = [\"cat\"\ndescription = 1", "runyard.toml:3: column 1: "),
         ("[actions.x]\ncommand = [\"cat\"]\ncomand = 1", "unknown key \"comand\""),
         ("[actions.x]\ndescription = \"No command.\"", "has no command"),
         ("[actions]\nx = 1", "\"actions.x\" is not a table"),

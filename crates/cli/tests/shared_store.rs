@@ -10,8 +10,8 @@ mod support;
 use runyard_testkit_postgres::Postgres;
 use rustix::process::Signal;
 
-use support::api::{Api, Yard};
 use support::Hub;
+use support::api::{Api, Yard};
 
 fn up(yard: &Yard, database: &str) -> (Hub, Api) {
     let hub = Hub::of(yard.home.command_up().env("RUNYARD_DATABASE_URL", database).spawn().unwrap());

@@ -64,6 +64,7 @@ pub(crate) struct Shared {
     pub(crate) home: PathBuf,
     pub(crate) url: String,
     pub(crate) search_path: String,
+    pub(crate) sandbox: String,
     pub(crate) backends: BTreeMap<String, Arc<dyn Backend>>,
     pub(crate) workspaces: AllowList,
     pub(crate) supervision: Arc<dyn Supervision>,
@@ -88,11 +89,12 @@ impl Edge {
         let key = DigestKey::of(&home)?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Ok(Edge {
-            hello: FromEdge::Hello { edge_id: options.id, version, sandbox: options.sandbox },
+            hello: FromEdge::Hello { edge_id: options.id, version, sandbox: options.sandbox.clone() },
             shared: Arc::new(Shared {
                 home,
                 url: options.url,
                 search_path: options.search_path,
+                sandbox: options.sandbox,
                 backends: options.backends,
                 workspaces: options.workspaces,
                 supervision: options.supervision,

@@ -18,8 +18,8 @@ use crate::places::Places;
 use crate::private;
 
 /// What is checked, in order.
-pub(crate) const CHECKS: [&str; 6] =
-    ["processes", "workspace", "backend", "policy", "credentials", "checkout"];
+pub(crate) const CHECKS: [&str; 7] =
+    ["processes", "workspace", "backend", "policy", "credentials", "sandbox", "checkout"];
 
 /// A run that is ready to start.
 pub(crate) struct Prepared {
@@ -74,6 +74,7 @@ pub(crate) async fn prepare(
         policy.ok_or_else(|| Failure::new(Code::PermissionDenied, "the edge holds no policy to judge by"))?;
     note("policy", format!("version {}, preset {}", policy.version, open.approval_policy.preset));
     note("credentials", "no secret is projected".to_owned());
+    note("sandbox", edge.sandbox.clone());
 
     let (checkout, degraded) = match open.stage {
         Stage::Running => (kept(places)?, Vec::new()),

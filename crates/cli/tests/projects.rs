@@ -1,0 +1,93 @@
+//! The `runyard.toml` of a workspace counts for its runs: it narrows, and widens only when a person trusts it.
+//!
+//! clause: J06
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use support::{Home, Ran};
+
+/// A home with a workspace that has this configuration.
+struct Yard {
+    home: Home,
+    folder: PathBuf,
+}
+
+impl Yard {
+    fn new(configuration: &str) -> Self {
+        let home = Home::new();
+        let folder = home.beside("site");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("README.md"), "# Site\n").unwrap();
+        let yard = Yard { home, folder };
+        yard.write(configuration);
+        yard.run(&["workspaces", "add", "."]).data();
+        yard
+    }
+
+    fn write(&self, configuration: &str) {
+        let file = self.folder.join("runyard.toml");
+        std::fs::write(&file, configuration).unwrap();
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::of(self.home.command(arguments).current_dir(&self.folder))
+    }
+
+    fn judged(&self) -> String {
+        let data = self.run(&["policy", "test", "ls -la"]).data();
+        data["effect"].as_str().unwrap().to_owned()
+    }
+}
+
+const DENY: &str = "[[policy.rule]]\neffect = \"deny\"\nkind = \"shell\"\n";
+const ALLOW: &str = "[[policy.rule]]\neffect = \"allow\"\nkind = \"shell\"\n";
+
+#[test]
+fn j06_a_project_narrows_the_runs_in_its_workspace_without_being_trusted() {
+    let yard = Yard::new(DENY);
+    let ran = yard.run(&["run", "look around"]);
+    assert!(ran.stdout.contains("\"effect\":\"deny\""), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("run.approval.requested"), "{}", ran.stdout);
+    // Elsewhere nothing changes.
+    let other = yard.home.beside("other");
+    std::fs::create_dir(&other).unwrap();
+    let other = other.canonicalize().unwrap();
+    yard.run(&["workspaces", "add", other.to_str().unwrap()]).data();
+    let ran = yard.run(&["policy", "test", "ls -la", "--workspace", other.to_str().unwrap()]);
+    assert_eq!((ran.data()["effect"].as_str(), yard.judged().as_str()), (Some("ask"), "deny"));
+}
+
+#[test]
+fn j06_a_project_widens_nothing_until_a_person_trusts_it_and_then_that_is_in_the_audit() {
+    let yard = Yard::new(ALLOW);
+    assert_eq!(yard.judged(), "ask");
+    yard.run(&["trust", "--confirm"]).data();
+    let ran = yard.run(&["run", "look around", "--output", "json"]);
+    assert_eq!(ran.data()["run"]["state"], "completed");
+    let trusts = |entries: &Value| {
+        let entries = entries["entries"].as_array().unwrap();
+        entries.iter().filter(|entry| entry["type"] == "audit.trust").cloned().collect::<Vec<_>>()
+    };
+    let found = trusts(&yard.run(&["audit", "show"]).data());
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0]["what"]["digest"].as_str().unwrap().starts_with("sha256:"), "{found:?}");
+    // Any change ends it.
+    yard.write(&format!("{ALLOW}# changed\n"));
+    assert_eq!(yard.judged(), "ask");
+    assert_eq!(trusts(&yard.run(&["audit", "show"]).data()).len(), 1);
+}
+
+#[test]
+fn j06_a_project_that_cannot_be_read_makes_no_run() {
+    let yard = Yard::new("[policy\n");
+    let (exit, code, message) = yard.run(&["run", "look around"]).failure();
+    assert_eq!((exit, code.as_str()), (2, "VALIDATION_ERROR"), "{message}");
+    assert_eq!(yard.judged(), "ask");
+}
