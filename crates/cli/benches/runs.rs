@@ -62,11 +62,14 @@ impl Asked {
     }
 }
 
+/// One thing that is measured.
+type Part = fn(&Asked);
+
 fn main() {
     let asked = Asked::of_process();
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("load average: {}", load.trim());
-    let parts: [(&str, fn(&Asked)); 5] = [
+    let parts: [(&str, Part); 5] = [
         ("shortest", shortest),
         ("link", link::appends),
         ("latency", latency),

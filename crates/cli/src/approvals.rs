@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::home::Home;
 use crate::hub_client::HubClient;
-use crate::hub_here::AnyHub;
+use crate::hub_here::{AnyHub, Stay};
 use crate::run::{asked, data};
 use crate::views;
 
@@ -67,7 +67,7 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
 }
 
 async fn run(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
-    let hub = AnyHub::get(&home).await?;
+    let hub = AnyHub::get(&home, Stay::ForOneCall).await?;
     let outcome = answer(hub.client(), &matches).await;
     hub.stop().await;
     outcome

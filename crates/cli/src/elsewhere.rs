@@ -9,7 +9,7 @@ use runyard_surfaces::cli::Elsewhere;
 
 use crate::home::Home;
 use crate::hub_client::HubClient;
-use crate::hub_here::AnyHub;
+use crate::hub_here::{AnyHub, Stay};
 use crate::views;
 
 /// The hub of a home. What needs one and finds none has one for as long as it takes.
@@ -40,7 +40,7 @@ impl Elsewhere for OnTheHub {
         if !self.control.contains(action.name()) {
             return None;
         }
-        let mut envelope = match AnyHub::get(&self.home).await {
+        let mut envelope = match AnyHub::get(&self.home, Stay::ForOneCall).await {
             Ok(hub) => {
                 let envelope = call(hub.client()).await;
                 hub.stop().await;

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use crate::configuration::{Configuration, ConfigurationProblems};
 use crate::database::{Database, Opened};
 use crate::home::Home;
+use crate::hub_here::Stay;
 use crate::projects::WorkspaceProjects;
 use crate::trust::TrustRecords;
 use crate::{installation, projects, wiring};
@@ -23,6 +24,8 @@ use crate::{installation, projects, wiring};
 const EDGE: &str = "local";
 /// How much of the link is on its way at most.
 const LINK_BYTES: usize = 256 * 1024;
+/// How long between two looks for the edge.
+const LOOK: Duration = Duration::from_millis(2);
 /// How long the edge may take to stop everything.
 const STOP: Duration = Duration::from_secs(20);
 
@@ -37,11 +40,12 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    /// Starts it, and goes on with the runs that an earlier process left. `url` is where it will answer.
+    /// Starts it, and unless it is there for one call goes on with the runs that an earlier process left. `url` is where it will answer.
     pub(crate) async fn start(
         home: &Home,
         configuration: &Configuration,
         url: &str,
+        stay: Stay,
     ) -> Result<Self, ActionError> {
         let database = Database::of(home, configuration).open("runyard up").await?;
         let store = database.store();
@@ -65,6 +69,7 @@ impl Hub {
             clock: Arc::clone(&clock),
             // A home has one hub at a time, so the next one goes on at once with what this one drove.
             owner: edge_id.clone(),
+            shared_store: matches!(database, Opened::Postgres(_)),
             own_edges: BTreeSet::from([edge_id.clone()]),
             catalog: wiring::catalog(configuration, &backends),
             workspaces: Arc::new(workspaces.clone()),
@@ -100,7 +105,14 @@ impl Hub {
                 tracing::error!(%error, "the edge stopped");
             }
         });
-        let background = engine.go().await.map_err(not_started)?;
+        // A run whose edge is not there yet would be taken for one whose edge is gone.
+        arrived(&engine).await?;
+        let background = if stay == Stay::ForOneCall {
+            engine.stop();
+            Vec::new()
+        } else {
+            engine.go().await.map_err(not_started)?
+        };
         let runtime = wiring::hub_runtime(home, configuration, store, redactor, engine.clone());
         let runtime = runtime.map_err(|error| refused(format!("{error:#}")))?;
         Ok(Hub { engine, runtime, edge, link, background, _database: database })
@@ -116,6 +128,17 @@ impl Hub {
             tracing::error!("the edge did not stop in time");
         }
     }
+}
+
+/// Waits until the edge has come in.
+async fn arrived(engine: &Engine) -> Result<(), ActionError> {
+    let came = async {
+        while !engine.edges().iter().any(|edge| edge.connected) {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    let late = |_| ActionError::internal("the edge in this process does not answer");
+    tokio::time::timeout(STOP, came).await.map_err(late)
 }
 
 /// Keeps in the audit what people trust, each once: `runyard trust` works without a hub.

@@ -48,7 +48,7 @@ impl HubFile {
     /// Written beside and moved into place, so that nobody reads half of it.
     pub(crate) fn tell(&self, url: &str, stay: Stay) {
         let mut told = json!({"url": url, "pid": std::process::id(), "version": VERSION});
-        if stay == Stay::WithCommand {
+        if stay != Stay::UntilStopped {
             told["withCommand"] = true.into();
         }
         let told = told.to_string();

@@ -28,13 +28,13 @@ pub(crate) struct AnyHub {
 
 impl AnyHub {
     /// The hub that runs, or one that goes with this command. Of several commands at a time one has it, and the others use it.
-    pub(crate) async fn get(home: &Home) -> Result<Self, ActionError> {
+    pub(crate) async fn get(home: &Home, stay: Stay) -> Result<Self, ActionError> {
         let mut looks = 0;
         loop {
             if let Some(client) = HubClient::find(home).await {
                 return Ok(AnyHub { client, here: None });
             }
-            match HubHere::for_a_command(home).await {
+            match HubHere::for_a_command(home, stay).await {
                 Ok(here) => return Ok(AnyHub { client: here.client.clone(), here: Some(here) }),
                 Err(error) if is_passing(&error) && looks < LOOKS_MAX => {
                     looks += 1;
@@ -78,8 +78,10 @@ fn is_passing(error: &ActionError) -> bool {
 pub(crate) enum Stay {
     /// Until somebody stops it.
     UntilStopped,
-    /// As long as a command needs it.
+    /// As long as a command follows its run.
     WithCommand,
+    /// For one call. Runs are left as they are: what it begins it would have to cut off at once.
+    ForOneCall,
 }
 
 /// A hub that is served.
@@ -93,12 +95,12 @@ pub(crate) struct HubHere {
 
 impl HubHere {
     /// A hub for a command that found none, on any port: others on this machine can answer its approvals.
-    async fn for_a_command(home: &Home) -> Result<Self, ActionError> {
+    async fn for_a_command(home: &Home, stay: Stay) -> Result<Self, ActionError> {
         let configuration = Configuration::of_data(home)?;
         let listen = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
         let launch =
             Launch { listen, allow_plaintext: false, known_as: Vec::new(), token_file: home.token() };
-        HubHere::start(home, &configuration, launch, Stay::WithCommand).await
+        HubHere::start(home, &configuration, launch, stay).await
     }
 
     /// Starts and serves it. It returns when requests are answered.
@@ -115,7 +117,7 @@ impl HubHere {
         let file = HubFile::claim(home)?;
         let opened = launch.open().await.map_err(LaunchError::into_action_error)?;
         let url = opened.url();
-        let hub = Hub::start(home, configuration, &url).await?;
+        let hub = Hub::start(home, configuration, &url, stay).await?;
         let stop = CancellationToken::new();
         let api = HubApi {
             name: "runyard".to_owned(),

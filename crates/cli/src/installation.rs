@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use runyard_redact::{Redactor, RedactorBuilder, TagKey};
+use runyard_redact::{Known, Redactor, RedactorBuilder, TagKey};
 use sha2::{Digest, Sha256};
 
 use crate::home::Home;
@@ -56,7 +56,10 @@ fn make(home: &Home, path: &Path) -> anyhow::Result<TagKey> {
 
 /// A redactor that knows this installation's private paths, before it is told values.
 pub(crate) fn redactor(home: &Home, key: TagKey) -> RedactorBuilder {
-    let mut builder = Redactor::builder(key);
+    // Whoever holds this token owns the installation. There is none before the first hub.
+    let token = std::fs::read_to_string(home.token()).ok();
+    let token = token.map(|text| Known::named("token", text.trim()));
+    let mut builder = Redactor::builder(key).known(token);
     for (path, shown) in private_paths(home) {
         builder = builder.private_path(path, shown);
     }

@@ -60,7 +60,7 @@ fn run(arguments: Vec<OsString>, serves: bool) -> anyhow::Result<u8> {
         Ok((wiring::command_runtime(&home, &configuration)?, home))
     });
     let (runtime, home) = match wired {
-        // Whoever asks for help because the configuration is broken gets it all the same.
+        // Whoever asks for help because the configuration is broken gets it all the same, and so do commands that tell why.
         Err(_) if asks_for_help(&arguments) => {
             (Runtime::builder().build()?, home::Home::find().unwrap_or_else(|_| home::Home::unknown()))
         }
@@ -102,7 +102,7 @@ fn for_people(arguments: &[OsString]) -> bool {
 }
 
 fn asks_for_help(arguments: &[OsString]) -> bool {
-    let words = ["-h", "--help", "help", "-V", "--version", "doctor"];
+    let words = ["-h", "--help", "help", "-V", "--version", "config", "doctor", "trust"];
     let asks = |argument: &OsString| words.iter().any(|word| argument == word);
     arguments.first().is_none_or(asks) || arguments.iter().any(|argument| argument == "--help")
 }

@@ -43,7 +43,7 @@ impl WorkspaceProjects {
     pub(crate) async fn look_at(&self, workspaces: Vec<Workspace>) {
         for workspace in workspaces {
             if let Err(error) = self.look(&workspace).await {
-                tracing::warn!(workspace = workspace.label, %error, "everything is asked about there");
+                tracing::info!(workspace = workspace.label, %error, "everything is asked about there");
             }
         }
     }

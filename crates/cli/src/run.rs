@@ -86,7 +86,7 @@ async fn run(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     let detach = matches.get_flag("detach");
     let mut hub = match detach {
         true => lasting(&home).await?,
-        false => AnyHub::get(&home).await?,
+        false => AnyHub::get(&home, Stay::WithCommand).await?,
     };
     let outcome = match create(hub.client(), &matches, shown, &stop).await {
         Ok(made) if detach => Ok(detached(&matches, made)),

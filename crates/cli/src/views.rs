@@ -89,10 +89,13 @@ fn text(value: &Value) -> String {
 fn fields(entries: &[(&str, String)]) -> String {
     let entries = || entries.iter().filter(|(_, value)| !value.is_empty());
     let width = entries().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
-    let indented = format!("\n{}", " ".repeat(width + 2));
+    let indent = " ".repeat(width + 2);
     let line = |(name, value): &(&str, String)| {
         let padding = " ".repeat(width - name.chars().count());
-        format!("{name}{padding}  {}", printable(value.trim_end()).replace('\n', &indented))
+        let value = printable(value.trim());
+        let lines: Vec<String> =
+            value.lines().map(|line| format!("{indent}{line}").trim_end().to_owned()).collect();
+        format!("{name}{padding}  {}", lines.join("\n").trim_start())
     };
     entries().map(line).collect::<Vec<_>>().join("\n")
 }

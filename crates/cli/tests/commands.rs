@@ -294,7 +294,7 @@ fn a_configuration_that_is_broken_is_told_with_file_and_line() {
         ("[actions.x]\ncommand = [\"cat\"\ndescription = 1", "runyard.toml:3: column 1: "),
         ("[actions.x]\ncommand = [\"cat\"]\ncomand = 1", "unknown key \"comand\""),
         ("[actions.x]\ndescription = \"No command.\"", "has no command"),
-        ("[actions]\nx = 1", "\"actions.x\" is not a table"),
+        ("[actions]\nx = 1", "\"actions.x\": expected a table"),
         ("[actions.Bad-Name]\ncommand = [\"cat\"]", "Bad-Name"),
         (
             "[actions.version_show]\ndescription = \"A name that is taken.\"\ncommand = [\"cat\"]",

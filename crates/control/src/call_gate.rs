@@ -48,15 +48,14 @@ impl CallGate for RunGate {
             idempotent: spec.idempotency == Idempotency::Idempotent,
             input: input.clone(),
         };
-        self.engine.pass_call(call).await.map_err(failed)?;
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if calls.len() >= CALLS_MAX {
+        if self.calls.lock().unwrap_or_else(PoisonError::into_inner).len() >= CALLS_MAX {
             return Err(ActionError::new(
                 runyard_domain::Code::ConcurrencyLimit,
                 "Too many calls of agents run.",
             ));
         }
-        calls.insert(context.invocation_id(), run);
+        self.engine.pass_call(call).await.map_err(failed)?;
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(context.invocation_id(), run);
         Ok(())
     }
 }

@@ -5,10 +5,12 @@ use runyard_backend::{Answer, JournalError};
 use runyard_domain::RunId;
 use tokio::sync::{mpsc, watch};
 
-/// How large a batch is at most, as JSON, unless a single report is larger.
-pub(crate) const BATCH_BYTES_MAX: usize = 1024 * 1024;
-/// How many reports a batch holds at most.
-pub(crate) const BATCH_REPORTS_MAX: usize = 1_024;
+/// How large a batch is at most, as JSON, unless a single report is larger. A backend's batch has half of it at most, and is
+/// longer as reports.
+pub(crate) const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// How many reports a batch holds at most: the hub stores a batch in one change, which takes 256 events, and a report that
+/// ends a turn comes to one event more for each request that waits.
+pub(crate) const BATCH_REPORTS_MAX: usize = 128;
 
 /// What the hub said about a batch.
 #[derive(Debug)]
@@ -55,10 +57,14 @@ impl Outbox {
         let (run, generation, edge_sequence) = (self.run, self.generation, self.edge_sequence);
         let batch = FromEdge::Batch { run, generation, edge_sequence, reports };
         let closing = &mut self.closing;
+        if *closing.borrow() == Closing::Closed {
+            return Err(JournalError::Stopped);
+        }
         tokio::select! {
             biased;
-            _ = closing.wait_for(|closing| *closing == Closing::Closed) => Err(JournalError::Stopped),
+            // The hub answers before it closes, so what it recorded is never said to be refused.
             settled = settle(&self.to_hub, &mut self.settled, batch, edge_sequence) => settled,
+            _ = closing.wait_for(|closing| *closing == Closing::Closed) => Err(JournalError::Stopped),
         }
     }
 }
@@ -138,5 +144,33 @@ mod tests {
         let sizes: Vec<usize> = batches(large).iter().map(Vec::len).collect();
         assert_eq!(sizes, [1, 1, 1]);
         assert!(batches(Vec::new()).is_empty());
+    }
+
+    fn outbox() -> (Outbox, mpsc::Receiver<FromEdge>, mpsc::Sender<Settled>, watch::Sender<Closing>) {
+        let (to_hub, at_hub) = mpsc::channel(4);
+        let (answers, settled) = mpsc::channel(4);
+        let (close, closing) = watch::channel(Closing::Open);
+        let run = RunId::from_parts(1, &[1; 10]);
+        let outbox = Outbox { run, generation: 1, to_hub, settled, closing, edge_sequence: 0 };
+        (outbox, at_hub, answers, close)
+    }
+
+    #[tokio::test]
+    async fn j05_what_was_recorded_before_the_session_closes_is_acknowledged() {
+        let (mut outbox, mut at_hub, answers, close) = outbox();
+        let putting = tokio::spawn(async move { outbox.put(vec![Report::Accepted]).await });
+        at_hub.recv().await.unwrap();
+        // Both are there before anybody looks.
+        answers.try_send(Settled::Recorded { edge_sequence: 1, granted: Vec::new() }).unwrap();
+        close.send_replace(Closing::Closed);
+        assert_eq!(putting.await.unwrap(), Ok(Vec::new()));
+    }
+
+    #[tokio::test]
+    async fn a_closed_session_sends_nothing_more() {
+        let (mut outbox, mut at_hub, _answers, close) = outbox();
+        close.send_replace(Closing::Closed);
+        assert_eq!(outbox.put(vec![Report::Accepted]).await, Err(JournalError::Stopped));
+        assert!(at_hub.try_recv().is_err());
     }
 }

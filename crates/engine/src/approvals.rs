@@ -164,7 +164,9 @@ fn same_or_refused(
         Decision::Approve => resolved.resolution == Resolution::Approved,
         Decision::Reject => resolved.resolution == Resolution::Rejected,
     };
-    if same_decision && resolved.answer == answer.answer {
+    let same_reach =
+        answer.decision == Decision::Reject || resolved.scope.unwrap_or_default() == answer.scope;
+    if same_decision && same_reach && resolved.answer == answer.answer {
         return Ok(record.clone());
     }
     Err(EngineError::Decided {
@@ -177,6 +179,10 @@ fn same_or_refused(
 /// A question that is approved is answered, by its schema; nothing else takes an answer.
 fn check_answer(request: &Request, answer: &Resolve) -> Result<(), EngineError> {
     let wrong = |message: String| Err(EngineError::Invalid { path: "answer", message });
+    if matches!(request, Request::Repeat { .. }) && answer.scope == DecisionScope::Run {
+        let message = "Expected once: what happened is asked about each time.".to_owned();
+        return Err(EngineError::Invalid { path: "scope", message });
+    }
     match (request, answer.decision, &answer.answer) {
         (Request::Question(question), Decision::Approve, Some(given)) => {
             let validator = match jsonschema::validator_for(&question.answer_schema) {

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hmac::{Hmac, KeyInit, Mac};
 use runyard_domain::gate::{Effect, Judgement, Place, Policy, Request, SideEffects, Subject, judge};
 use runyard_domain::run::{
-    ApprovalRequested, ApprovalUsed, GateJudged, Run, RunEvent, RunState, ToolCall, ToolOutcome, ToolResult,
+    ApprovalRequested, ApprovalUsed, GateJudged, Grant, Run, RunEvent, RunState, ToolCall, ToolOutcome,
+    ToolResult,
 };
 use runyard_domain::{Approval, ApprovalId, RunId, Timestamp};
 use serde_json::Value;
@@ -18,6 +19,9 @@ use crate::fresh::fresh;
 use crate::record::{Decided, Fact};
 use crate::translate::agent;
 use crate::{Engine, EngineError};
+
+/// How much may be open in a run when an agent calls.
+const OPEN_MAX: usize = 64;
 
 /// A call that an agent wants to make.
 #[derive(Clone, Debug)]
@@ -106,14 +110,22 @@ impl Engine {
             Fact::from(RunEvent::GateJudged(GateJudged { key, request, effect, reason: reason.clone() }))
         };
         let digest = self.call_digest(call)?;
-        let held = run.grants.iter().find(|grant| grant.digest == digest);
+        let awaited = self.awaited();
+        let held =
+            |grant: &&Grant| grant.digest == digest && (grant.used || !awaited.contains(&grant.approval_id));
+        let held = run.grants.iter().find(held);
         Ok(match (judgement.effect, held) {
-            (Effect::Allow, _) => (vec![noted(Effect::Allow), begun(call)], Verdict::Passed),
-            (Effect::Deny, _) => (vec![noted(Effect::Deny)], Verdict::Denied(reason)),
-            (Effect::Ask, Some(grant)) => {
-                used(grant.approval_id, grant.approved, grant.reason.as_deref(), call)
+            // A rule that holds once would have to be retired with this very write: a person is asked instead.
+            (Effect::Allow, _) if judgement.rules_used_up().next().is_none() => {
+                (vec![noted(Effect::Allow), begun(call)], Verdict::Passed)
             }
-            (Effect::Ask, None) => {
+            (Effect::Deny, _) => (vec![noted(Effect::Deny)], Verdict::Denied(reason)),
+            (_, Some(grant)) => used(grant.approval_id, grant.approved, grant.reason.as_deref(), call),
+            (_, None) if run.state.open().count() >= OPEN_MAX => {
+                let reason = "Too much is open in the run already.".to_owned();
+                (vec![noted(Effect::Deny)], Verdict::Denied(reason))
+            }
+            (_, None) => {
                 let approval_id = fresh!(ApprovalId, now);
                 let shown = serde_json::to_value(request(call))?;
                 let asked = ApprovalRequested {
@@ -135,6 +147,7 @@ impl Engine {
 
     /// Waits for the answer to what was asked, and uses it up.
     async fn await_answer(&self, call: &AgentCall, approval: ApprovalId) -> Result<(), EngineError> {
+        let _waiting = Waiting::for_answer(self, approval);
         let mut tail = self.follow(call.run, self.run(call.run).await?.sequence).await?;
         loop {
             let run = self.run(call.run).await?.run;
@@ -192,6 +205,25 @@ impl Engine {
         let mut digest = digest.map_err(|_| EngineError::Contended { run: call.run })?;
         digest.update(&content);
         Ok(digest.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// A call that waits for its own answer, which no other call may take.
+struct Waiting<'a> {
+    engine: &'a Engine,
+    approval: ApprovalId,
+}
+
+impl<'a> Waiting<'a> {
+    fn for_answer(engine: &'a Engine, approval: ApprovalId) -> Self {
+        engine.awaited().insert(approval);
+        Waiting { engine, approval }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.engine.awaited().remove(&self.approval);
     }
 }
 

@@ -4,6 +4,9 @@ use runyard_backend::Command;
 use runyard_domain::run::{CommandKind, CommandReceived, QUEUED_TURNS_MAX, Run, RunEvent, RunState, Who};
 use runyard_domain::{Actor, CommandId, RunId};
 
+use runyard_store::StorageError;
+
+use crate::create::TEXT_BYTES_MAX;
 use crate::fresh::fresh;
 use crate::keys::{Key, Keyed};
 use crate::record::{Decided, Standing};
@@ -34,6 +37,9 @@ impl Engine {
         let text = match (kind, text) {
             (CommandKind::Interrupt, None) => None,
             (CommandKind::Interrupt, Some(_)) => return Err(invalid("Expected no text with an interrupt.")),
+            (_, Some(text)) if text.len() > TEXT_BYTES_MAX => {
+                return Err(invalid(&format!("Expected at most {TEXT_BYTES_MAX} bytes.")));
+            }
             (_, Some(text)) if !text.trim().is_empty() => Some(text),
             (_, _) => return Err(invalid("Expected what to tell the agent.")),
         };
@@ -55,7 +61,14 @@ impl Engine {
             let facts = vec![RunEvent::CommandReceived(received.clone()).into()];
             Ok(Decided { facts, result: result.clone() })
         };
-        let standing = self.recorder().head(run, decide).await?;
+        let standing = match self.recorder().head(run, decide).await {
+            // The same key at the same time: the first one counts.
+            Err(EngineError::Storage(StorageError::AlreadyExists { .. })) if key.is_some() => {
+                let kept: Option<Keyed<CommandId>> = self.kept(key.as_ref()).await?;
+                return kept.map(|kept| (kept.id, kept.redacted)).ok_or(EngineError::KeyTaken);
+            }
+            recorded => recorded?,
+        };
         match (kind, stored) {
             (CommandKind::Steer, Some(text)) => self.deliver(run, Command::Steer { id, text }),
             (CommandKind::Interrupt, _) => self.deliver(run, Command::Interrupt { id }),

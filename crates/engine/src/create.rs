@@ -11,7 +11,7 @@ use crate::record::{Fact, Standing};
 use crate::{Engine, EngineError};
 
 /// The longest task or turn.
-const TEXT_BYTES_MAX: usize = 256 * 1024;
+pub(crate) const TEXT_BYTES_MAX: usize = 256 * 1024;
 
 /// A run that somebody wants.
 #[derive(Clone, Debug)]
@@ -95,6 +95,11 @@ impl Engine {
             Some(parent) => Some(self.run(parent).await?),
             None => None,
         };
+        if let Some(live) = parent.as_ref().filter(|parent| !parent.run.state.is_terminal()) {
+            let (run, state) = (live.run.id, live.run.state.name());
+            let what = "give it a further turn, or continue it when it has ended";
+            return Err(EngineError::Conflict { run, state, what });
+        }
         // Whoever names no agent that there is learns so before anything is asked about the place.
         self.catalog().agent(&new.agent)?;
         let workspace = self.workspaces().resolve(&new.workspace).await?;
@@ -109,8 +114,14 @@ impl Engine {
             (_, Some(session)) => session,
             (None, None) => fresh!(SessionId, self.now()),
         };
-        let same_backend = |parent: &&Standing| parent.run.created.backend_profile == backend_profile;
-        let thread = parent.as_ref().filter(same_backend).and_then(|parent| parent.run.thread.clone());
+        // A conversation belongs to its session, its backend and its place.
+        let same = |parent: &&Standing| {
+            let created = &parent.run.created;
+            created.session_id == session_id
+                && created.backend_profile == backend_profile
+                && created.workspace.id == workspace.id
+        };
+        let thread = parent.as_ref().filter(same).and_then(|parent| parent.run.thread.clone());
         let created = CreatedFacts {
             task,
             actor: Who::from(actor),
@@ -166,6 +177,10 @@ fn check_policy(policy: &ExecutionPolicy) -> Result<(), EngineError> {
         if ms == 0 || ms > max {
             return Err(EngineError::Invalid { path, message: format!("Expected 1 to {max}.") });
         }
+    }
+    if policy.budget.is_some() {
+        let message = "Expected none: costs are not limited yet.".to_owned();
+        return Err(EngineError::Invalid { path: "executionPolicy.budget", message });
     }
     Ok(())
 }

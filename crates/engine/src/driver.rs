@@ -7,8 +7,10 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use runyard_backend::link::{OpenRun, Report, Stage, ToEdge};
-use runyard_backend::{Answer, BackendInfo, Command, Start, failpoint};
-use runyard_domain::run::{Degraded, Failure, Run, RunEvent, RunState, RuntimeDied, RuntimeStatus};
+use runyard_backend::{Answer, BackendInfo, Command, Resumes, Start, failpoint};
+use runyard_domain::run::{
+    Degraded, Failure, FailureKind, Run, RunEvent, RunState, RuntimeDied, RuntimeStatus,
+};
 use runyard_domain::{AppendId, ApprovalId, Code, CommandId, RunId};
 use runyard_redact::Safe;
 use runyard_store::{Acquired, StorageError, Subscription};
@@ -20,7 +22,7 @@ use crate::edges::EdgeHandle;
 use crate::fresh::fresh;
 use crate::record::{Fact, Standing};
 use crate::recovery::reopening;
-use crate::translate::{Terms, Translated, answer, batch_append, failed, translate, withdrawn};
+use crate::translate::{DEATHS_MAX, Terms, Translated, answer, batch_append, failed, translate, withdrawn};
 use crate::{Engine, EngineError};
 
 /// How many messages wait for a driver.
@@ -56,6 +58,8 @@ enum Closing {
     Fenced,
     /// Its backend died, and is opened again where the run does not wait for people.
     Died,
+    /// Its edge cannot be reached, and so cannot be asked to close it.
+    EdgeGone,
 }
 
 pub(crate) struct Driver<'a> {
@@ -64,8 +68,10 @@ pub(crate) struct Driver<'a> {
     generation: u64,
     info: BackendInfo,
     edge: EdgeHandle,
-    /// Approvals that this session asked for and has not been answered.
+    /// Approvals that this session asked for: each is answered by its own decision.
     asked_here: HashSet<ApprovalId>,
+    /// Those of them whose decision was handed to the edge.
+    decided: HashSet<ApprovalId>,
     turn_sent: Option<CommandId>,
     /// The last batch that was recorded, with what it was answered.
     recorded: (u64, Vec<(String, Answer)>),
@@ -128,6 +134,7 @@ impl<'a> Driver<'a> {
             info,
             edge,
             asked_here: HashSet::new(),
+            decided: HashSet::new(),
             turn_sent: None,
             recorded: (0, Vec::new()),
             written: engine.recorder().store.live().subscribe(standing.run.id),
@@ -182,11 +189,36 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Serves the session until it is closed.
+    /// Serves the session until it is closed. Whatever happens, nothing of it is left running.
     async fn session(mut self, inbox: &mut mpsc::Receiver<ToDriver>) -> Result<(), EngineError> {
-        let why = loop {
+        let served = self.serve(inbox).await;
+        if self.engine.is_stopping() {
+            // The edge stops everything itself.
+            return Ok(());
+        }
+        let why = match served {
+            Ok(why) => why,
+            Err(EngineError::Storage(StorageError::StaleGeneration { .. })) => Closing::Fenced,
+            Err(error) => {
+                self.close(Closing::Fenced, inbox).await;
+                return Err(error);
+            }
+        };
+        self.close(why, inbox).await;
+        match why {
+            Closing::Parked => self.note_parked().await?,
+            // Whoever looks after the run next sees that it is running without a driver.
+            Closing::Died => self.engine.schedule().again(self.standing.run.id),
+            Closing::Over | Closing::Fenced | Closing::EdgeGone => {}
+        }
+        Ok(())
+    }
+
+    /// Until there is a reason to close.
+    async fn serve(&mut self, inbox: &mut mpsc::Receiver<ToDriver>) -> Result<Closing, EngineError> {
+        loop {
             if let Some(why) = self.act().await? {
-                break why;
+                return Ok(why);
             }
             let deadline = self.next_deadline();
             let heard = tokio::select! {
@@ -197,33 +229,20 @@ impl<'a> Driver<'a> {
                 }
                 () = sleep_until(deadline) => {
                     match self.due().await? {
-                        Some(why) => break why,
+                        Some(why) => return Ok(why),
                         None => continue,
                     }
                 }
             };
-            let Some(message) = heard else { return Ok(()) };
-            match self.hear(message).await {
-                Ok(None) => {}
-                Ok(Some(why)) => break why,
-                Err(EngineError::Storage(StorageError::StaleGeneration { .. })) => break Closing::Fenced,
-                Err(error) => {
-                    self.close(Closing::Fenced, inbox).await;
-                    return Err(error);
-                }
+            // Without a sender nobody looks after the run here any more.
+            let Some(message) = heard else { return Ok(Closing::Fenced) };
+            if let Some(why) = self.hear(message).await? {
+                return Ok(why);
             }
             if self.engine.is_stopping() {
-                return Ok(());
+                return Ok(Closing::Fenced);
             }
-        };
-        self.close(why, inbox).await;
-        match why {
-            Closing::Parked => self.note_parked().await?,
-            // Whoever looks after the run next sees that it is running without a driver.
-            Closing::Died => self.engine.schedule().again(self.standing.run.id),
-            Closing::Over | Closing::Fenced => {}
         }
-        Ok(())
     }
 
     /// Whether somebody wrote what this driver has not seen.
@@ -258,7 +277,7 @@ impl<'a> Driver<'a> {
             ToDriver::EdgeGone => {
                 let edge = self.standing.run.planned.as_ref().map(|plan| plan.edge_id.clone());
                 self.fail(offline(&edge.unwrap_or_default())).await?;
-                Ok(None)
+                Ok(Some(Closing::EdgeGone))
             }
         }
     }
@@ -282,6 +301,7 @@ impl<'a> Driver<'a> {
             info: &self.info,
             redactor: &self.engine.recorder().redactor,
             limits: self.engine.limits(),
+            waiting: &self.asked_here,
         };
         let decide = |run: &Run, now| {
             // Somebody ended it: late output is dropped.
@@ -339,8 +359,9 @@ impl<'a> Driver<'a> {
         }
         let (id, generation) = (run.id, self.generation);
         for grant in run.grants.iter().filter(|grant| !grant.used) {
-            if self.asked_here.remove(&grant.approval_id) {
-                let (approval, key, digest) = (grant.approval_id, grant.key.clone(), grant.digest.clone());
+            let approval = grant.approval_id;
+            if self.asked_here.contains(&approval) && self.decided.insert(approval) {
+                let (key, digest) = (grant.key.clone(), grant.digest.clone());
                 let answer = answer(grant);
                 failpoint::reach("link.decision");
                 let decision = ToEdge::Decision { run: id, generation, approval, key, digest, answer };
@@ -349,6 +370,8 @@ impl<'a> Driver<'a> {
         }
         if run.state == RunState::Running
             && !run.turn_active
+            // The first turn is the task itself.
+            && run.turns > 0
             && let Some(turn) = run.queued.first()
             && run.started.is_some()
             && self.turn_sent != Some(turn.command_id)
@@ -358,7 +381,8 @@ impl<'a> Driver<'a> {
             self.edge.send(ToEdge::Command { run: id, generation, command }).await;
         }
         let park = Duration::from_millis(self.engine.limits().park_after_ms);
-        self.park_at = match (waits(run), self.park_at) {
+        let parkable = waits(run) && self.info.resumes != Resumes::Never;
+        self.park_at = match (parkable, self.park_at) {
             (false, _) => None,
             (true, None) => Some(Instant::now() + park),
             (true, set) => set,
@@ -420,9 +444,18 @@ impl<'a> Driver<'a> {
     }
 
     async fn died(&mut self, message: &str) -> Result<(), EngineError> {
-        let decide = |run: &Run, _| {
-            let died = RunEvent::RuntimeDied(RuntimeDied { message: message.to_owned() });
-            Ok(if run.state.is_terminal() { Vec::new() } else { vec![Fact::from(died)] })
+        let decide = |run: &Run, now| {
+            if run.state.is_terminal() {
+                return Ok(Vec::new());
+            }
+            let died = Fact::from(RunEvent::RuntimeDied(RuntimeDied { message: message.to_owned() }));
+            if run.deaths < DEATHS_MAX {
+                return Ok(vec![died]);
+            }
+            let mut facts = withdrawn(run);
+            let failure = Failure::of_backend(FailureKind::BackendFailed, message);
+            facts.extend([died, failed(run, failure, "failed", None, now)]);
+            Ok(facts)
         };
         self.standing = self.engine.record_at(self.standing.clone(), self.generation, decide).await?;
         Ok(())
@@ -435,6 +468,9 @@ impl<'a> Driver<'a> {
 
     /// Closes the session and waits until nothing of it is left.
     async fn close(&mut self, why: Closing, inbox: &mut mpsc::Receiver<ToDriver>) {
+        if why == Closing::EdgeGone {
+            return;
+        }
         let (run, generation) = (self.standing.run.id, self.generation);
         failpoint::reach("link.close");
         self.edge.send(ToEdge::Close { run, generation, over: why == Closing::Over }).await;

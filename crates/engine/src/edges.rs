@@ -68,8 +68,12 @@ impl Edges {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, known);
     }
 
-    fn left(&self, id: &str) {
-        if let Some(known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(id) {
+    /// Its link is closed, unless it has another one by now.
+    fn left(&self, id: &str, link: &EdgeHandle) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get_mut(id)
+            && known.handle.as_ref().is_some_and(|handle| handle.outgoing.same_channel(&link.outgoing))
+        {
             known.handle = None;
         }
     }
@@ -107,7 +111,7 @@ impl Engine {
         writing.spawn(write(outgoing, queue));
         let handle = EdgeHandle { outgoing: sender };
         handle.send(ToEdge::Policy(Box::new(self.policy()))).await;
-        self.edges_known().arrived(edge_id.clone(), version, sandbox, handle);
+        self.edges_known().arrived(edge_id.clone(), version, sandbox, handle.clone());
         self.pump();
         loop {
             match incoming.next().await {
@@ -125,7 +129,7 @@ impl Engine {
                 }
             }
         }
-        self.edges_known().left(&edge_id);
+        self.edges_known().left(&edge_id, &handle);
         drop(writing);
         self.schedule().tell_all_on(&edge_id, || ToDriver::EdgeGone);
     }

@@ -1,13 +1,13 @@
 //! The engine itself: what it holds, how it starts and stops, and what it reads for others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use runyard_backend::Workspaces;
 use runyard_domain::gate::Policy;
-use runyard_domain::{Actor, RunId, Timestamp};
+use runyard_domain::{Actor, ApprovalId, RunId, Timestamp};
 use runyard_redact::Safe;
 use runyard_store::{LoggedEvent, RunsQuery, Store, Tail};
 use tokio::task::JoinHandle;
@@ -24,6 +24,8 @@ use crate::{EngineError, timers};
 
 /// How many due timers are taken at a time.
 const TIMERS_AT_ONCE: u32 = 100;
+/// How often it is looked for what other hubs changed.
+const OTHERS_PAUSE: Duration = Duration::from_secs(2);
 /// How long at most until timers are looked at again.
 const TIMER_PAUSE_MAX: Duration = Duration::from_millis(500);
 
@@ -35,6 +37,7 @@ struct Inner {
     recorder: Recorder,
     owner: Safe<String>,
     own_edges: BTreeSet<String>,
+    shared_store: bool,
     catalog: Catalog,
     workspaces: Arc<dyn Workspaces>,
     installation: Installation,
@@ -43,6 +46,8 @@ struct Inner {
     edges: Edges,
     schedule: Schedule,
     run_tokens: RunTokens,
+    /// The approvals that calls of agents wait for just now.
+    awaited: Mutex<HashSet<ApprovalId>>,
     stopping: AtomicBool,
     batches: AtomicU64,
 }
@@ -62,13 +67,15 @@ impl Engine {
     /// An engine that has recovered what an earlier process left. Runs go on as soon as their edge is attached.
     pub async fn start(options: EngineOptions) -> Result<Self, EngineError> {
         let EngineOptions { store, redactor, clock, owner, catalog, .. } = options;
-        let EngineOptions { own_edges, workspaces, installation, digest_key, limits, .. } = options;
+        let EngineOptions { own_edges, shared_store, workspaces, installation, digest_key, limits, .. } =
+            options;
         let owner = redactor.content(&owner);
         let recorder = Recorder { store, redactor, clock, limits };
         let engine = Engine(Arc::new(Inner {
             recorder,
             owner,
             own_edges,
+            shared_store,
             catalog,
             workspaces,
             installation,
@@ -77,6 +84,7 @@ impl Engine {
             edges: Edges::default(),
             schedule: Schedule::default(),
             run_tokens: RunTokens::default(),
+            awaited: Mutex::default(),
             stopping: AtomicBool::new(false),
             batches: AtomicU64::new(0),
         }));
@@ -91,7 +99,9 @@ impl Engine {
             tracing::info!(runs = recovered, "went on with unfinished runs");
         }
         let (timers, audit, policy) = (self.clone(), self.clone(), self.clone());
+        let others = self.clone();
         Ok(vec![
+            tokio::spawn(async move { others.follow_others().await }),
             tokio::spawn(async move { timers.keep_timers().await }),
             tokio::spawn(async move { audit.deliver_audit().await }),
             tokio::spawn(async move { policy.follow_policy().await }),
@@ -221,6 +231,10 @@ impl Engine {
         &self.0.digest_key
     }
 
+    pub(crate) fn awaited(&self) -> MutexGuard<'_, HashSet<ApprovalId>> {
+        self.0.awaited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn run_tokens(&self) -> &RunTokens {
         &self.0.run_tokens
     }
@@ -250,8 +264,10 @@ impl Engine {
     async fn fire_due(&self) -> Result<(), EngineError> {
         for timer in self.0.recorder.store.due_timers(TIMERS_AT_ONCE).await? {
             let name = timer.name.clone();
-            let decide =
-                move |run: &_, now| Ok(Decided { facts: timers::fire(run, &name, now)?, result: None });
+            let limits = *self.limits();
+            let decide = move |run: &_, now| {
+                Ok(Decided { facts: timers::fire(run, &name, now, &limits)?, result: None })
+            };
             match self.0.recorder.head(timer.run, decide).await {
                 Ok(standing) => self.changed(&standing),
                 Err(error) => {
@@ -271,6 +287,19 @@ impl Engine {
         }
         if !rules.is_empty() {
             self.policy_changed().await;
+        }
+    }
+
+    /// Looks after runs that another hub has changed. A run with a driver hears of it by itself; one that was parked has none.
+    async fn follow_others(&self) {
+        if !self.0.shared_store {
+            return;
+        }
+        loop {
+            tokio::time::sleep(OTHERS_PAUSE).await;
+            if let Err(error) = self.recover().await {
+                tracing::error!(%error, "runs that others changed cannot be looked at");
+            }
         }
     }
 

@@ -23,6 +23,8 @@ pub struct EngineOptions {
     pub owner: String,
     /// The edges that are this hub's to drive runs on. What runs elsewhere is another hub's, on a store that both share.
     pub own_edges: BTreeSet<String>,
+    /// Whether other hubs write to the same store.
+    pub shared_store: bool,
     /// The agents and backends.
     pub catalog: Catalog,
     /// The allow-list of the edge.

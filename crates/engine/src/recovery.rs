@@ -5,7 +5,7 @@ use runyard_domain::gate::{Request, Risk};
 use runyard_domain::run::{
     ApprovalRequested, ApprovalUsed, Failure, Run, RunEvent, RunState, ToolOutcome, ToolResult,
 };
-use runyard_domain::{Approval, ApprovalId, Code, Timestamp};
+use runyard_domain::{Approval, ApprovalId, Code, RunId, Timestamp};
 use runyard_store::RunsQuery;
 use sha2::{Digest, Sha256};
 
@@ -33,7 +33,9 @@ enum Recovery {
 
 /// A step may have been done or not, unless it has a result, may be repeated, or the backend knows from its conversation.
 fn decide(run: &Run, info: &BackendInfo) -> Recovery {
-    let unknown = run.open_steps.values().find(|step| !step.idempotent).map(|step| step.summary.clone());
+    let unknown: Vec<&str> =
+        run.open_steps.values().filter(|step| !step.idempotent).map(|step| step.summary.as_str()).collect();
+    let unknown = (!unknown.is_empty()).then(|| unknown.join("; "));
     match (info.resumes, unknown) {
         (Resumes::Thread, _) if run.thread.is_some() => Recovery::Resume,
         (Resumes::Thread | Resumes::Steps, None) => Recovery::Resume,
@@ -48,8 +50,10 @@ pub(crate) fn reopening(run: &Run, info: &BackendInfo, limits: &Limits, now: Tim
     if run.state != RunState::Running {
         return Vec::new();
     }
-    // A person has said that the step is to be repeated.
-    if let Some(grant) = run.grants.iter().find(|grant| grant.key == RECOVERY_KEY && grant.approved) {
+    let Recovery::Unknown { step } = decide(run, info) else { return Vec::new() };
+    let digest = repeat_digest(run.id, &step);
+    // A person has said that exactly this is to be repeated.
+    if let Some(grant) = run.grants.iter().find(|grant| grant.digest == digest && grant.approved) {
         let used = RunEvent::ApprovalUsed(ApprovalUsed { approval_id: grant.approval_id });
         let closed = run.open_steps.keys().map(|call| {
             let summary = "Unknown: the process died. It is repeated by a person's decision.".to_owned();
@@ -57,20 +61,18 @@ pub(crate) fn reopening(run: &Run, info: &BackendInfo, limits: &Limits, now: Tim
         });
         return std::iter::once(used).chain(closed).map(Fact::from).collect();
     }
-    let Recovery::Unknown { step } = decide(run, info) else { return Vec::new() };
     if run.created.execution_policy.approval == Approval::Never {
         let message = "The process died during a step, and whether it took effect is unknown.";
         let failure = Failure::new(Code::OutcomeUnknown, message);
         return vec![failed(run, failure, "failed", Some(step), now)];
     }
-    let digest = Sha256::new().chain_update(run.id.as_bytes()).chain_update(&step).finalize();
     vec![
         RunEvent::ApprovalRequested(ApprovalRequested {
             approval_id: fresh!(ApprovalId, now),
             key: RECOVERY_KEY.to_owned(),
             request: Request::Repeat { step },
             redacted: false,
-            digest: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            digest,
             risk: Risk::Medium,
             reason: "The process died during this step, and whether it took effect is unknown.".to_owned(),
             workspace: run.created.workspace.clone(),
@@ -79,6 +81,13 @@ pub(crate) fn reopening(run: &Run, info: &BackendInfo, limits: &Limits, now: Tim
         })
         .into(),
     ]
+}
+
+/// Stands for the question whether these steps of this run are to be repeated.
+fn repeat_digest(run: RunId, step: &str) -> String {
+    let digest =
+        Sha256::new_with_prefix(b"repeat").chain_update(run.as_bytes()).chain_update(step).finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Engine {

@@ -3,13 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use runyard_domain::RunId;
-use runyard_domain::run::RunState;
+use runyard_domain::run::{Failure, Run, RunState};
+use runyard_domain::{Code, RunId};
 use tokio::sync::mpsc;
 
 use crate::driver::{Driver, INBOX_MAX, ToDriver};
-use crate::record::Standing;
+use crate::record::{Decided, Standing};
+use crate::translate::{failed, withdrawn};
 use crate::{Engine, EngineError};
+
+/// So much of a driver's inbox is kept for what its edge says, whatever people say.
+const INBOX_KEPT: usize = 8;
 
 /// Where a run runs and as what: what the limits count by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,10 +58,16 @@ impl Schedule {
     fn tell(&self, run: RunId, message: ToDriver) -> bool {
         let mut books = self.books();
         let Some(active) = books.active.get_mut(&run) else { return false };
-        if matches!(message, ToDriver::Changed) {
-            active.again = true;
+        match &message {
+            // One that is not looked at yet stands for this one too.
+            ToDriver::Changed if std::mem::replace(&mut active.again, true) => return true,
+            ToDriver::Deliver(_) if active.inbox.capacity() <= INBOX_KEPT => {
+                tracing::warn!(%run, "a run is told more than it can hear, and one word is lost");
+                return true;
+            }
+            _ => {}
         }
-        // A full inbox holds a `Changed` already or will be read to its end; an edge has one batch of a run on its way.
+        // An edge has one batch of a run on its way, so there is room for whatever it says: losing it would stop the run.
         let _ = active.inbox.try_send(message);
         true
     }
@@ -65,6 +75,21 @@ impl Schedule {
     pub(crate) fn tell_all_on(&self, edge: &str, message: impl Fn() -> ToDriver) {
         for active in self.books().active.values().filter(|active| active.place.edge == edge) {
             let _ = active.inbox.try_send(message());
+        }
+    }
+
+    /// Tells the run's driver, or puts the run among those that wait for one; at once, so that it never has two.
+    fn tell_or_wait(&self, run: RunId, place: Place) {
+        let mut books = self.books();
+        match books.active.get_mut(&run) {
+            Some(active) => {
+                if !std::mem::replace(&mut active.again, true) {
+                    let _ = active.inbox.try_send(ToDriver::Changed);
+                }
+            }
+            None => {
+                books.waiting.insert(run, place);
+            }
         }
     }
 
@@ -125,7 +150,7 @@ impl Engine {
             return;
         }
         let place = Place { edge: plan.edge_id.clone(), agent: standing.run.created.agent_id.clone() };
-        self.schedule().books().waiting.insert(run, place);
+        self.schedule().tell_or_wait(run, place);
         self.pump();
     }
 
@@ -146,14 +171,31 @@ impl Engine {
     async fn drove(&self, run: RunId, outcome: Result<(), EngineError>) {
         self.run_tokens().end(run);
         if let Err(error) = outcome {
-            tracing::error!(%run, %error, "a run cannot be driven just now; it is tried again");
-            tokio::time::sleep(crate::driver::RETRY_AFTER).await;
+            if let EngineError::Invalid { message, .. } = &error {
+                self.cannot_be_driven(run, message).await;
+            } else {
+                tracing::error!(%run, %error, "a run cannot be driven just now; it is tried again");
+                tokio::time::sleep(crate::driver::RETRY_AFTER).await;
+            }
             self.schedule().end(run);
             self.look_again(run).await;
         } else if self.schedule().end(run) {
             self.look_again(run).await;
         }
         self.pump();
+    }
+
+    /// What a run was planned with is not there any more, and waiting would not bring it back.
+    async fn cannot_be_driven(&self, run: RunId, why: &str) {
+        let failure = Failure::new(Code::RuntimeUnavailable, why.to_owned());
+        let decide = move |run: &Run, now| {
+            let mut facts = withdrawn(run);
+            facts.push(failed(run, failure.clone(), "failed", None, now));
+            Ok(Decided { facts, result: None })
+        };
+        if let Err(error) = self.recorder().head(run, decide).await {
+            tracing::error!(%run, %error, "a run that cannot be driven cannot be ended either");
+        }
     }
 
     async fn look_again(&self, run: RunId) {

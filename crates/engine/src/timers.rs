@@ -80,9 +80,8 @@ fn run_timers(run: &Run, limits: &Limits) -> RunTimers {
     }
 }
 
-/// What a timer that is due does to the run. Where the run has gone on meanwhile the timer is gone too, so there is always
-/// something to say.
-pub(crate) fn fire(run: &Run, name: &str, now: Timestamp) -> Result<Vec<Fact>, EngineError> {
+/// What a timer that is due does to the run. Where the run has gone on meanwhile it does nothing.
+pub(crate) fn fire(run: &Run, name: &str, now: Timestamp, limits: &Limits) -> Result<Vec<Fact>, EngineError> {
     let stale = || EngineError::Conflict { run: run.id, state: run.state.name(), what: "the timer is over" };
     if let Some(id) = name.strip_prefix(EXPIRY) {
         let id: ApprovalId = id.parse().map_err(|_| stale())?;
@@ -97,7 +96,10 @@ pub(crate) fn fire(run: &Run, name: &str, now: Timestamp) -> Result<Vec<Fact>, E
         };
         return Ok(resolution_facts(run, resolved, now));
     }
-    if run.state.is_terminal() {
+    let wanted = run_timers(run, limits);
+    let ms = if name == RUN { wanted.run_ms } else { wanted.phase_ms };
+    // It may have gone on between the look at the timers and this.
+    if ms.is_none_or(|ms| now < run.entered_at.plus_ms(ms)) {
         return Err(stale());
     }
     let what = match name {

@@ -1,5 +1,7 @@
 //! What the reports of an edge mean as events of the run. Pure: it looks at the run and decides; nothing is written here.
 
+use std::collections::HashSet;
+
 use runyard_backend::link::Report;
 use runyard_backend::{Answer, BackendInfo, Ending, Signal};
 use runyard_domain::gate::Effect;
@@ -12,7 +14,7 @@ use crate::record::Fact;
 use crate::{EngineError, Limits};
 
 /// How often a backend may die without ending a turn before the run fails.
-const DEATHS_MAX: u32 = 5;
+pub(crate) const DEATHS_MAX: u32 = 5;
 
 /// What a batch of reports comes to.
 #[derive(Default)]
@@ -31,6 +33,8 @@ pub(crate) struct Terms<'a> {
     pub(crate) info: &'a BackendInfo,
     pub(crate) redactor: &'a Redactor,
     pub(crate) limits: &'a Limits,
+    /// Approvals whose own requests still wait in the session: their decisions are for those.
+    pub(crate) waiting: &'a HashSet<ApprovalId>,
 }
 
 /// The events of a batch. The run is folded along the way, since what a report means depends on those before it.
@@ -112,7 +116,10 @@ impl Batch<'_> {
     /// A request that the gate wants asked: a decision that is held for exactly this answers it, else a person is asked.
     fn asked(&mut self, report: &Report) -> Result<(), EngineError> {
         let Report::Asked { key, request, redacted, digest, risk, reason } = report else { return Ok(()) };
-        if let Some(grant) = self.run.grants.iter().find(|grant| grant.digest == *digest).cloned() {
+        let held = |grant: &&Grant| {
+            grant.digest == *digest && (grant.used || !self.terms.waiting.contains(&grant.approval_id))
+        };
+        if let Some(grant) = self.run.grants.iter().find(held).cloned() {
             let used = ApprovalUsed { approval_id: grant.approval_id };
             self.push(RunEvent::ApprovalUsed(used), None)?;
             self.made.granted.push((key.clone(), answer(&grant)));

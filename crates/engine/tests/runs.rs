@@ -598,5 +598,102 @@ async fn c12_a_question_is_answered_by_its_schema() {
         assert!(matches!(error, EngineError::Invalid { path: "answer", .. }), "{error}");
     }
     engine.resolve(id, with(Some("left".into())), &person()).await.unwrap();
-    assert!(matches!(edge.hear().await, ToEdge::Decision { answer, .. } if answer.answer == Some("left".into())));
+    assert!(
+        matches!(edge.hear().await, ToEdge::Decision { answer, .. } if answer.answer == Some("left".into()))
+    );
+}
+
+#[tokio::test]
+async fn c22_a_turn_that_was_given_before_the_first_one_began_comes_after_it() {
+    let (engine, mut edge) = World::default().hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.opened().await;
+    let turn = NewCommand { kind: CommandKind::Turn, text: Some("more".into()), key: None };
+    let (id, _) = engine.command(run, turn, &person()).await.unwrap();
+    edge.recorded(&open, 1, vec![Report::Accepted]).await;
+    edge.recorded(&open, 2, vec![Report::Preparing { checks: vec!["workspace".into()] }]).await;
+    let checks = std::collections::BTreeMap::from([("workspace".to_owned(), "allowed".to_owned())]);
+    let started = Report::Started { backend_kind: "scripted".into(), protocol: "p".into(), checks };
+    edge.recorded(&open, 3, vec![started]).await;
+    let began = Report::Signal(Signal::TurnStarted { command: None });
+    edge.recorded(&open, 4, vec![began, turn_ended()]).await;
+    assert!(
+        matches!(edge.hear().await, ToEdge::Command { command: Command::Turn { id: given, .. }, .. } if given == id)
+    );
+}
+
+#[tokio::test]
+async fn j07_of_two_equal_requests_at_a_time_each_has_its_own_answer() {
+    let (engine, mut edge) = World::default().hub_and_edge().await;
+    engine.create_run(new_run("x"), &person()).await.unwrap();
+    let open = edge.start().await;
+    edge.recorded(&open, 4, vec![asked("a1", "ls")]).await;
+    let first = only_open(&engine).await.asked.approval_id;
+    engine.resolve(first, answer(Decision::Approve, "digest of ls"), &person()).await.unwrap();
+    // The second comes before the edge has handed the first answer on.
+    edge.report(&open, 5, vec![asked("a2", "ls")]).await;
+    let (mut decided, mut recorded) = (false, false);
+    while !decided || !recorded {
+        match edge.hear().await {
+            ToEdge::Decision { approval, .. } => decided = approval == first,
+            ToEdge::Recorded { granted, .. } => {
+                assert!(granted.is_empty(), "the first answer is for the first request");
+                recorded = true;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(only_open(&engine).await.asked.key, "a2");
+}
+
+#[tokio::test]
+async fn j05_repeating_is_asked_about_each_time() {
+    let world = World::default();
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    edge.recorded(&open, 4, vec![call("c1", false), call("c2", false)]).await;
+    edge.recorded(&open, 5, vec![died()]).await;
+    edge.closes(run).await;
+    until(&engine, run, "needs_approval").await;
+    let asked = only_open(&engine).await.asked;
+    assert_eq!(serde_json::to_value(&asked.request).unwrap()["step"], "step c1; step c2");
+    let ever = Resolve { scope: DecisionScope::Run, ..answer(Decision::Approve, &asked.digest) };
+    let error = engine.resolve(asked.approval_id, ever, &person()).await.unwrap_err();
+    assert!(matches!(error, EngineError::Invalid { path: "scope", .. }));
+    engine.resolve(asked.approval_id, answer(Decision::Approve, &asked.digest), &person()).await.unwrap();
+    let again = edge.opened().await;
+    edge.recorded(&again, 1, vec![call("c3", false)]).await;
+    edge.recorded(&again, 2, vec![died()]).await;
+    edge.closes(run).await;
+    until(&engine, run, "needs_approval").await;
+    assert_ne!(only_open(&engine).await.asked.approval_id, asked.approval_id);
+}
+
+#[tokio::test]
+async fn c22_only_a_run_that_has_ended_is_continued() {
+    let (engine, mut edge) = World::default().hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    let next = NewRun { continues: Some(run), ..new_run("and then") };
+    assert_eq!(engine.create_run(next.clone(), &person()).await.unwrap_err().code(), Code::Conflict);
+    edge.recorded(&open, 4, vec![turn_ended()]).await;
+    edge.closes(run).await;
+    let session = engine.run(run).await.unwrap().run.created.session_id;
+    let next = engine.create_run(next, &person()).await.unwrap().standing.run;
+    assert_eq!((next.created.session_id, next.created.parent_run_id), (session, Some(run)));
+}
+
+#[tokio::test]
+async fn c12_a_parked_run_that_another_hub_took_the_answer_for_goes_on_here() {
+    let world = World { limits: Limits { park_after_ms: 0, ..Limits::default() }, ..World::default() };
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    edge.recorded(&open, 4, vec![asked("a1", "ls")]).await;
+    assert!(!edge.closes(run).await);
+    let other = world.hub_of(&[]).await;
+    let id = only_open(&other).await.asked.approval_id;
+    other.resolve(id, answer(Decision::Approve, "digest of ls"), &person()).await.unwrap();
+    assert_eq!(edge.opened().await.run, run);
 }

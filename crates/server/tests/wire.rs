@@ -213,6 +213,7 @@ async fn lists_come_in_pages_and_filters_are_checked() {
     assert_eq!(served.owner().get("/approvals?state=approved").await.issue().0, "state");
     let sessions = served.owner().get("/sessions").await.data();
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 3);
+    served.owner().post(&format!("/runs/{}/cancel", runs[0]), json!({})).await.data();
     let going_on = json!({ "task": "more", "agent": "demo", "workspace": "site", "continues": runs[0] });
     let next = served.owner().post("/runs", going_on).await.data()["run"].take();
     assert_eq!(next["parentRunId"], json!(runs[0]));

@@ -329,6 +329,11 @@ impl Conversation {
         }
     }
 
+    /// Whether codex has opened the thread: from then on it is in codex's home.
+    pub(super) fn has_thread(&self) -> bool {
+        !self.thread.is_empty()
+    }
+
     fn open_thread(&mut self, thread: Option<String>) {
         let (sandbox, _) = self.confinement.sandbox();
         let mut params = json!({ "cwd": self.directory, "approvalPolicy": "untrusted", "sandbox": sandbox });

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use runyard_backend::{BackendError, COMMANDS_MAX, Command, Ending, Journal, Signal};
-
+use runyard_domain::run::FailureKind;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -59,8 +59,13 @@ impl Session {
             Stop::Closed => return,
             Stop::Ended(ending) => ending,
             Stop::Gone => {
-                // Its conversation is in its home, so it can be opened again.
-                Ending::Died { message: format!("codex is gone: {how}") }
+                let message = format!("codex is gone: {how}");
+                if self.conversation.has_thread() {
+                    // Its conversation is in its home, so it can be opened again.
+                    Ending::Died { message }
+                } else {
+                    Ending::Failed { failure_kind: FailureKind::BackendFailed, message }
+                }
             }
             Stop::Failed(BackendError { failure_kind, message }) => Ending::Failed { failure_kind, message },
         };

@@ -100,6 +100,7 @@ macro_rules! journal_conformance_tests {
             j05_batches_that_are_recorded_at_once_are_each_whole_and_in_order
             j05_a_batch_of_many_signals_is_durable_whole_or_not_at_all
             j05_a_batch_of_long_signals_is_durable_whole_or_not_at_all
+            b09_a_batch_of_very_many_signals_is_durable_in_order
             c18_while_the_hub_is_away_record_waits_and_then_nothing_is_missing
             c18_a_batch_whose_answer_comes_late_is_recorded_once
             c12_a_request_is_durable_before_it_waits_and_is_answered_once
@@ -110,6 +111,7 @@ macro_rules! journal_conformance_tests {
             c18_a_batch_that_waits_while_the_run_is_fenced_is_not_stored
             c22_a_cancelled_run_stores_nothing_more_and_its_journal_stops_for_ever
             c22_a_batch_that_waits_while_the_run_is_cancelled_is_not_stored
+            c22_a_batch_that_was_durable_before_the_run_was_cancelled_is_acknowledged
             c22_nothing_is_recorded_after_the_run_has_ended
             j07_a_parked_session_stops_and_its_grant_answers_the_same_request_once
             j07_a_grant_answers_nothing_but_the_same_request

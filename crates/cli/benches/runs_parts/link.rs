@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use runyard_backend::Signal;
 use runyard_backend::link::{FromEdge, OpenRun, Report, ToEdge};
 use runyard_store_sqlite::{OpenOptions, SqliteStore};
 
@@ -47,7 +46,13 @@ async fn measured(runs: usize, batch: usize, case: Duration) -> (usize, usize, f
     let (mut batches, mut under_way) = (0, runs);
     // Each run has one batch on its way, as an edge does it.
     while under_way > 0 {
-        let ToEdge::Recorded { run: id, .. } = edge.hear().await else { panic!("expected Recorded") };
+        let id = match edge.hear().await {
+            ToEdge::Recorded { run, .. } => run,
+            other => {
+                let state = engine.run(open[0].0.run).await.unwrap().run.state;
+                panic!("expected Recorded, not {other:?}: {state:?}")
+            }
+        };
         batches += 1;
         if begun.elapsed() >= case {
             under_way -= 1;
@@ -64,7 +69,7 @@ async fn measured(runs: usize, batch: usize, case: Duration) -> (usize, usize, f
 
 fn report(open: &OpenRun, edge_sequence: u64, batch: usize) -> FromEdge {
     let text = "Some words of an agent, about as many as come at a time in a stream.";
-    let delta = |_| Report::Signal(Signal::Delta { item: "message-1".to_owned(), text: text.to_owned() });
+    let delta = |_| Report::Delta { item: "message-1".to_owned(), text: text.to_owned(), offset: 0 };
     let reports = (0..batch).map(delta).collect();
     FromEdge::Batch { run: open.run, generation: open.generation, edge_sequence, reports }
 }

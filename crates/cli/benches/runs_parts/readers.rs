@@ -1,6 +1,6 @@
 //! Many readers of one run: each gets every event, and what each costs.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Instant;
 
@@ -58,22 +58,19 @@ fn read(address: &str, token: &str, run: &str) -> (usize, usize, Vec<u8>) {
     );
     stream.write_all(request.as_bytes()).unwrap();
     let (mut seen, mut bytes, mut digest) = (0, 0, Sha256::new());
-    let mut waiting: Vec<u8> = Vec::new();
-    let mut piece = [0; 16 * 1024];
+    let mut reader = BufReader::new(stream);
+    let mut line = Vec::new();
     loop {
-        let length = stream.read(&mut piece).unwrap();
+        line.clear();
+        let length = reader.read_until(b'\n', &mut line).unwrap();
         if length == 0 {
             return (seen, bytes, digest.finalize().to_vec());
         }
         bytes += length;
-        waiting.extend_from_slice(&piece[..length]);
         // Only whole lines of data count: what is between them is how they were cut.
-        while let Some(end) = waiting.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = waiting.drain(..=end).collect();
-            if line.starts_with(b"data: ") {
-                seen += 1;
-                digest.update(&line);
-            }
+        if line.starts_with(b"data: ") {
+            seen += 1;
+            digest.update(&line);
         }
     }
 }

@@ -149,7 +149,7 @@ impl Following<'_> {
         }
         if self.hub.client().stay() == Stay::WithCommand {
             // It went with the command that had it. Now this one has it, or a third.
-            *self.hub = AnyHub::get(self.home).await?;
+            *self.hub = AnyHub::get(self.home, Stay::WithCommand).await?;
             return Ok(());
         }
         self.screen

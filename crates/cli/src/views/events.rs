@@ -46,7 +46,7 @@ fn what(event: &Value) -> String {
         "run.failed" => format!("[{}] {}", field("code"), field("message")),
         "run.cancelled" => format!("by {}: {}", text(&payload["by"]["id"]), field("reason")),
         _ => {
-            let said = ["message", "reason", "text", "status", "approvalId", "commandId"];
+            let said = ["message", "reason", "text", "status", "model", "summary", "approvalId", "commandId"];
             said.iter().map(|name| field(name)).find(|said| !said.is_empty()).unwrap_or_default()
         }
     }

@@ -92,8 +92,7 @@ pub(super) fn rule_removed(data: &Value) -> Value {
 }
 
 pub(super) fn judged(data: &Value) -> Value {
-    let mut shown =
-        format!("{} (risk: {}): {}", text(&data["effect"]), text(&data["risk"]), text(&data["reason"]));
+    let mut shown = text(&data["reason"]);
     for part in items(data, "parts") {
         let [effect, what, reason] = [&part["effect"], &part["what"], &part["reason"]].map(text);
         shown.push_str(&format!("\n  {effect:<5}  {what}\n         because {reason}"));

@@ -1,3 +1,5 @@
+//! How what people look at is laid out.
+
 use serde_json::json;
 
 use super::*;

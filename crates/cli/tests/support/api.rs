@@ -179,8 +179,8 @@ impl Api {
     pub(crate) fn asked(&self, run: &str, before: &[&str]) -> Value {
         eventually(&format!("{run} asks"), || {
             let open = self.get(&format!("/approvals?run={run}"));
-            let open = open["approvals"].as_array().unwrap().iter();
-            open.filter(|one| !before.contains(&one["id"].as_str().unwrap())).next().cloned()
+            let mut open = open["approvals"].as_array().unwrap().iter();
+            open.find(|one| !before.contains(&one["id"].as_str().unwrap())).cloned()
         })
     }
 

@@ -1,5 +1,6 @@
 //! The `runyard` program as a process, each with a home of its own.
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code")]
 
 pub(crate) mod api;
 

@@ -10,7 +10,9 @@ use runyard_domain::{Code, CommandId};
 use crate::harness::{Place, TOKEN, delta, message};
 
 fn checks() -> Vec<String> {
-    ["processes", "workspace", "backend", "policy", "credentials", "sandbox", "checkout"].map(str::to_owned).to_vec()
+    ["processes", "workspace", "backend", "policy", "credentials", "sandbox", "checkout"]
+        .map(str::to_owned)
+        .to_vec()
 }
 
 #[tokio::test(start_paused = true)]

@@ -157,6 +157,7 @@ impl World {
             clock: Arc::clone(&self.clock),
             owner: "hub".into(),
             own_edges: edges.iter().map(|edge| (*edge).to_owned()).collect(),
+            shared_store: true,
             catalog: catalog(self.resumes),
             workspaces: Arc::new(OneWorkspace(workspace())),
             installation,

@@ -75,6 +75,8 @@ use Alphabet::{Alnum, Base64, Dashed, Dotted, Hex, Path, Upper, Word};
 
 #[rustfmt::skip]
 pub(crate) const VENDORS: &[Vendor] = &[
+    // Our own: a person's token, and a run's
+    token("ryd_", Hex, 64), token("ryr_", Hex, 64),
     // GitHub, GitLab, Bitbucket, Atlassian
     token("ghp_", Alnum, 20), token("gho_", Alnum, 20), token("ghu_", Alnum, 20), token("ghs_", Alnum, 20),
     token("ghr_", Alnum, 20), token("github_pat_", Word, 22),

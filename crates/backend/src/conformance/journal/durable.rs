@@ -5,13 +5,13 @@ use serde_json::json;
 
 use super::desk::{Desk, facts, marked, marks, names, until};
 use super::{JournalBench, Lever};
-use crate::conformance::BATCH_BYTES_MAX;
+use crate::conformance::{BATCH_BYTES_MAX, SIGNAL_BYTES_MAX};
 use crate::{Signal, Stream};
 
 /// Batches of a batch's test.
 const BATCHES: usize = 20;
-/// Signals of a batch with many.
-const MANY: usize = 3_000;
+/// So many signals are durable together; a batch of more may be durable in parts, in order, of which a kill leaves the first.
+pub const WHOLE_SIGNALS_MAX: usize = 128;
 
 pub async fn j05_what_is_recorded_is_durable_when_record_returns(bench: &dyn JournalBench) {
     let desk = Desk::begun(bench).await;
@@ -72,26 +72,36 @@ pub async fn j05_batches_that_are_recorded_at_once_are_each_whole_and_in_order(b
 }
 
 pub async fn j05_a_batch_of_many_signals_is_durable_whole_or_not_at_all(bench: &dyn JournalBench) {
-    is_whole_after_a_kill(bench, marks("many", MANY)).await;
+    is_whole_after_a_kill(bench, marks("many", WHOLE_SIGNALS_MAX)).await;
+}
+
+pub async fn b09_a_batch_of_very_many_signals_is_durable_in_order(bench: &dyn JournalBench) {
+    let desk = Desk::begun(bench).await;
+    let many = WHOLE_SIGNALS_MAX * 10 + 1;
+    desk.recorded(marks("many", many)).await;
+    assert_eq!(marked(&facts(bench).await), names("many", many));
+    desk.recorded(marks("next", 1)).await;
+    assert_eq!(marked(&facts(bench).await).last(), names("next", 1).last(), "and the run goes on");
 }
 
 pub async fn j05_a_batch_of_long_signals_is_durable_whole_or_not_at_all(bench: &dyn JournalBench) {
-    // Quotes are longer in JSON than they are, and so are the words around a signal on its way.
-    let text = "\"".repeat(30 * 1024);
-    let message = |number: usize| Signal::Message { item: format!("m{number}"), text: text.clone() };
-    let long = serde_json::to_string(&message(0)).expect("a signal is JSON").len() + ",".len();
-    let count = (BATCH_BYTES_MAX - marks_bytes() - "[]".len()) / long;
-    let mut batch = marks("long", 1);
-    batch.extend((0..count).map(message));
-    batch.extend(marks("long-end", 1));
-    let bytes = serde_json::to_string(&batch).expect("signals are JSON").len();
-    assert!(bytes <= BATCH_BYTES_MAX && bytes + long > BATCH_BYTES_MAX, "as long as a batch may be: {bytes}");
+    const LONG_BYTES: usize = 60 * 1024;
+    let message = |number: usize, bytes: usize| {
+        let (item, text) = (format!("m{number}"), "x".repeat(bytes));
+        Signal::Message { item, text }
+    };
+    let mut batch: Vec<Signal> =
+        (0..BATCH_BYTES_MAX / SIGNAL_BYTES_MAX).map(|n| message(n, LONG_BYTES)).collect();
+    batch.push(message(batch.len(), 0));
+    let rest = BATCH_BYTES_MAX - json_bytes(&batch);
+    let last = batch.len() - 1;
+    batch[last] = message(last, rest);
+    assert_eq!(json_bytes(&batch), BATCH_BYTES_MAX, "as long as a batch may be");
     is_whole_after_a_kill(bench, batch).await;
 }
 
-fn marks_bytes() -> usize {
-    let ends = [marks("long", 1), marks("long-end", 1)].concat();
-    serde_json::to_string(&ends).expect("signals are JSON").len()
+fn json_bytes(batch: &[Signal]) -> usize {
+    serde_json::to_string(batch).expect("signals are JSON").len()
 }
 
 /// Records it without hearing the hub's answers, so that a journal which makes several of it gets no further than the first,

@@ -2,7 +2,7 @@
 
 use runyard_domain::run::{RunEvent, TurnOutcome};
 
-use super::desk::{Desk, facts, marked, marks, names};
+use super::desk::{Desk, facts, marked, marks, names, until};
 use super::{JournalBench, Lever};
 use crate::{JournalError, Signal};
 
@@ -59,6 +59,22 @@ pub async fn c22_a_batch_that_waits_while_the_run_is_cancelled_is_not_stored(ben
     let facts = facts(bench).await;
     assert_eq!(marked(&facts), Vec::<String>::new(), "nothing is stored after the end");
     assert!(matches!(facts.last(), Some(RunEvent::Cancelled(_))), "the end is last: {facts:#?}");
+}
+
+pub async fn c22_a_batch_that_was_durable_before_the_run_was_cancelled_is_acknowledged(
+    bench: &dyn JournalBench,
+) {
+    let mut desk = Desk::begun(bench).await;
+    bench.pull(Lever::HoldAnswers).await;
+    let mut recording = desk.recording(marks("before", 3));
+    until(bench, "the batch is durable", |facts| marked(facts).len() == 3).await;
+    recording.waits("the hub's answer was not heard").await;
+    bench.pull(Lever::Cancel).await;
+    bench.pull(Lever::Connect).await;
+    assert_eq!(recording.over().await, Ok(()), "who is refused may rely on it that nothing was stored");
+    desk.refuses_for_ever(JournalError::Stopped).await;
+    desk.is_closed().await;
+    assert_eq!(marked(&facts(bench).await), names("before", 3));
 }
 
 pub async fn c22_nothing_is_recorded_after_the_run_has_ended(bench: &dyn JournalBench) {
