@@ -173,8 +173,10 @@ pub struct Answer {
 /// Where a backend's signals become durable.
 #[async_trait]
 pub trait Journal: Send + Sync {
-    /// Returns when the batch is durable, whole and in order after what was recorded before. Waiting for it is the
-    /// back-pressure. After an error nothing of the batch was recorded, and no later one will be: stop now.
+    /// Returns when the batch is durable, in order after what was recorded before, and whole up to 128 signals. Pieces of text
+    /// ([`Signal::Delta`], [`Signal::ToolOutput`]) are previews: they may wait a moment, and are durable before whatever comes
+    /// after them. Waiting for it is the back-pressure. After an error nothing of the batch was recorded, unless the hub was
+    /// lost meanwhile (then all of it or nothing), and no later one will be: stop now.
     async fn record(&self, batch: Vec<Signal>) -> Result<(), JournalError>;
 }
 

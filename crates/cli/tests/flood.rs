@@ -36,8 +36,8 @@ fn j05_a_busy_run_to_which_everybody_talks_at_once_comes_to_its_end() {
                     let (status, body) = api.send("POST", &path, Some(&word));
                     match status {
                         200 => drop(taken.fetch_add(1, Ordering::Relaxed)),
-                        // At its end it hears nobody any more.
-                        status => assert_eq!(status, 409, "{body}"),
+                        // It cannot hear everybody at once, and at its end it hears nobody any more.
+                        status => assert!([409, 429].contains(&status), "{body}"),
                     }
                 }
             });

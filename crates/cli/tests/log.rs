@@ -106,7 +106,8 @@ fn what_cannot_be_verified_is_said_clearly() {
 fn c08_a_hub_keeps_the_database_for_itself_and_others_may_read() {
     let home = Home::new();
     let hub = home.up();
-    assert_eq!(home.run(["log", "verify"]).data(), json!({"runs": 0, "events": 0}));
+    // The installation's own log is there from the first start on.
+    assert_eq!(home.run(["log", "verify"]).data(), json!({"runs": 0, "events": 1}));
     let Err(error) = SqliteStore::open(OpenOptions::new(home.path("runyard.db"), "the test")) else {
         panic!("two processes own the database");
     };
@@ -160,15 +161,15 @@ fn c08_a_database_url_selects_postgresql_and_its_password_is_shown_nowhere() {
         assert!(message.contains("pg_dump"), "{message}");
     }
     let wrong = url.replace(runyard_testkit_postgres::PASSWORD, "canary-wrong-password");
-    for (url, code) in [
-        (wrong.as_str(), "storage.io"),
-        ("postgres://ada:canary-wrong-password@127.0.0.1:1/none", "storage.io"),
-        ("mysql://ada:canary-wrong-password@127.0.0.1/none", "storage.validation"),
-        ("postgres://ada:canary-wrong-password@[broken", "storage.validation"),
+    for (url, exit, code) in [
+        (wrong.as_str(), 1, "storage.io"),
+        ("postgres://ada:canary-wrong-password@127.0.0.1:1/none", 1, "storage.io"),
+        ("mysql://ada:canary-wrong-password@127.0.0.1/none", 2, "VALIDATION_ERROR"),
+        ("postgres://ada:canary-wrong-password@[broken", 1, "storage.validation"),
     ] {
         let ran = run(url, &["log", "verify"]);
-        let (exit, found, message) = ran.failure();
-        assert_eq!((exit, found.as_str()), (1, code), "{message}");
+        let (exited, found, message) = ran.failure();
+        assert_eq!((exited, found.as_str()), (exit, code), "{message}");
         assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("canary-wrong-password"), "{}", ran.stdout);
     }
 }

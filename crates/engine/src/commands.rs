@@ -48,6 +48,11 @@ impl Engine {
         if let Some(Keyed { id, redacted }) = self.kept(key.as_ref()).await? {
             return Ok((id, redacted));
         }
+        // What a session cannot be told is not recorded as told. A turn waits in the run itself.
+        if kind != CommandKind::Turn && !self.schedule().hears(run) {
+            takes(&self.run(run).await?.run, kind)?;
+            return Err(EngineError::Unheard { run });
+        }
         let id = fresh!(CommandId, self.recorder().clock.now());
         let stored = text.as_deref().map(|text| self.recorder().redacted_text(text));
         let redacted = stored != text;

@@ -63,6 +63,12 @@ pub enum EngineError {
     /// The idempotency key stands for another input.
     #[error("the idempotency key was used for another input")]
     KeyTaken,
+    /// The run's session cannot be told anything just now.
+    #[error("run {run} cannot hear it just now; say it again")]
+    Unheard {
+        /// The run.
+        run: RunId,
+    },
     /// An agent tried what only people may do.
     #[error("this is for people only")]
     ForPeopleOnly,
@@ -116,6 +122,7 @@ impl EngineError {
             | EngineError::KeyTaken => Code::Conflict,
             EngineError::NotFound { .. } => Code::NotFound,
             EngineError::Invalid { .. } => Code::ValidationError,
+            EngineError::Unheard { .. } => Code::ConcurrencyLimit,
             EngineError::ForPeopleOnly => Code::AuthorizationError,
             EngineError::Denied { .. } => Code::PermissionDenied,
             EngineError::RedactedContent => Code::RedactedContent,

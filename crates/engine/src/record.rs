@@ -19,8 +19,9 @@ use crate::fresh::fresh;
 use crate::timers;
 use crate::{EngineError, Limits};
 
-/// How often an owner's write is decided anew because somebody else wrote first.
-const ATTEMPTS_MAX: usize = 16;
+/// How often an owner's write is decided anew because somebody else wrote first: people who all speak to a run at once must
+/// not keep it from being recorded.
+const ATTEMPTS_MAX: usize = 512;
 
 /// A run, and where its log stands.
 #[derive(Clone, Debug)]

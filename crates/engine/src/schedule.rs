@@ -72,6 +72,11 @@ impl Schedule {
         true
     }
 
+    /// Whether the run has a driver here that hears what it is told now.
+    pub(crate) fn hears(&self, run: RunId) -> bool {
+        self.books().active.get(&run).is_some_and(|active| active.inbox.capacity() > INBOX_KEPT)
+    }
+
     pub(crate) fn tell_all_on(&self, edge: &str, message: impl Fn() -> ToDriver) {
         for active in self.books().active.values().filter(|active| active.place.edge == edge) {
             let _ = active.inbox.try_send(message());
