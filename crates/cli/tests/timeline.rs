@@ -156,7 +156,12 @@ fn c08_one_who_leaves_after_every_event_of_a_busy_run_misses_and_doubles_none() 
         }
     });
     api.until(&run, "running");
-    api.post(&format!("/runs/{run}/commands"), &serde_json::json!({"kind": "steer", "text": "go"}));
+    // A word that comes before it listens is only heard; so it is said until it goes on.
+    support::eventually("it goes on to its end", || {
+        let word = serde_json::json!({"kind": "steer", "text": "go"});
+        api.send("POST", &format!("/runs/{run}/commands"), Some(&word));
+        (api.run(&run)["state"] != "running").then_some(())
+    });
     let (stays, leaves) = (stays.rest(), leaves.join().unwrap());
     assert!(stays.len() > 60, "it had something to say: {}", stays.len());
     assert_eq!(stays, leaves);
