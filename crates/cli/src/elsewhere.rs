@@ -1,16 +1,19 @@
 //! Where the command line's actions run: on the hub of this home if one runs, so that everybody sees the same; else here.
 
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use async_trait::async_trait;
-use runyard::{Action, Envelope, Invocation};
+use runyard::{Action, ActionError, Code, Envelope, Invocation, SideEffects};
 use runyard_domain::Surface;
 use runyard_surfaces::cli::Elsewhere;
 
 use crate::home::Home;
-use crate::hub_client::HubClient;
 use crate::hub_here::{AnyHub, Stay};
 use crate::views;
+
+/// How many hubs that end at once are asked one after the other.
+const HUBS_MAX: usize = 20;
 
 /// The hub of a home. What needs one and finds none has one for as long as it takes.
 pub(crate) struct OnTheHub {
@@ -28,26 +31,43 @@ impl OnTheHub {
     }
 }
 
+impl OnTheHub {
+    /// Calls the action on whatever hub there is. That of another command may end just when it is asked; then the next one is,
+    /// under the same key, so that nothing is done twice.
+    async fn call(&self, action: &Action, invocation: &Invocation) -> Result<Envelope, ActionError> {
+        let options = &invocation.options;
+        let changes = action.spec().side_effects != SideEffects::Read;
+        let key = options.idempotency_key.clone().or_else(|| changes.then(fresh_key));
+        for _ in 0..HUBS_MAX {
+            let hub = AnyHub::get(&self.home, Stay::ForOneCall).await?;
+            let passing = hub.client().stay() != Stay::UntilStopped && !hub.is_here();
+            let input = invocation.input.clone();
+            let called = hub.client().invoke(action.name(), input, options.confirm, key.as_deref()).await;
+            hub.stop().await;
+            match called {
+                Err(error) if passing && *error.code() == Code::ExternalServiceError => {}
+                called => return called,
+            }
+        }
+        Err(ActionError::new(Code::ExternalServiceError, "Every hub that was found ended at once."))
+    }
+}
+
+/// A key that nobody else uses.
+fn fresh_key() -> String {
+    let random = || RandomState::new().build_hasher().finish();
+    format!("cli-{:016x}{:016x}", random(), random())
+}
+
 #[async_trait]
 impl Elsewhere for OnTheHub {
     async fn invoke(&self, action: &Action, invocation: &Invocation) -> Option<Envelope> {
-        let call = async |client: &HubClient| {
-            let options = &invocation.options;
-            let key = options.idempotency_key.as_deref();
-            let called = client.invoke(action.name(), invocation.input.clone(), options.confirm, key).await;
-            called.unwrap_or_else(|error| Envelope::refusal(Surface::Cli, Some(action.name()), error))
-        };
         if !self.control.contains(action.name()) {
             return None;
         }
-        let mut envelope = match AnyHub::get(&self.home, Stay::ForOneCall).await {
-            Ok(hub) => {
-                let envelope = call(hub.client()).await;
-                hub.stop().await;
-                envelope
-            }
-            Err(error) => Envelope::refusal(Surface::Cli, Some(action.name()), error),
-        };
+        let called = self.call(action, invocation).await;
+        let mut envelope =
+            called.unwrap_or_else(|error| Envelope::refusal(Surface::Cli, Some(action.name()), error));
         envelope.meta.surface = Surface::Cli;
         if self.for_people
             && let Ok(data) = &mut envelope.outcome

@@ -17,7 +17,7 @@ use sha2::Sha256;
 
 use crate::fresh::fresh;
 use crate::record::{Decided, Fact};
-use crate::translate::agent;
+use crate::translate::{agent, withdrawal};
 use crate::{Engine, EngineError};
 
 /// How much may be open in a run when an agent calls.
@@ -147,7 +147,7 @@ impl Engine {
 
     /// Waits for the answer to what was asked, and uses it up.
     async fn await_answer(&self, call: &AgentCall, approval: ApprovalId) -> Result<(), EngineError> {
-        let _waiting = Waiting::for_answer(self, approval);
+        let mut waiting = Waiting::for_answer(self, call.run, approval);
         let mut tail = self.follow(call.run, self.run(call.run).await?.sequence).await?;
         loop {
             let run = self.run(call.run).await?.run;
@@ -160,6 +160,7 @@ impl Engine {
             }
             tail.next().await?;
         }
+        waiting.answered = true;
         let slot: Arc<Mutex<Option<Verdict>>> = Arc::default();
         let (decided, call) = (Arc::clone(&slot), call.clone());
         let run = call.run;
@@ -176,6 +177,22 @@ impl Engine {
         match verdict {
             Some(Verdict::Denied(reason)) => Err(EngineError::Denied { reason }),
             _ => Ok(()),
+        }
+    }
+
+    /// Records that an agent no longer waits for an answer.
+    async fn give_up(&self, run: RunId, approval: ApprovalId) {
+        let decide = move |run: &Run, _| {
+            let facts = vec![withdrawal(approval, agent(run), "The agent's call was given up.").into()];
+            Ok(Decided { facts, result: None })
+        };
+        match self.recorder().head(run, decide).await {
+            Ok(standing) => self.changed(&standing),
+            // Answered or ended meanwhile.
+            Err(EngineError::Illegal(_)) => {}
+            Err(error) => {
+                tracing::error!(%run, %approval, %error, "that a call was given up is not recorded")
+            }
         }
     }
 
@@ -208,22 +225,29 @@ impl Engine {
     }
 }
 
-/// A call that waits for its own answer, which no other call may take.
+/// A call that waits for its own answer, which no other call may take. When the caller goes away the request is given up,
+/// unless its session is being closed: then the caller will be back.
 struct Waiting<'a> {
     engine: &'a Engine,
+    run: RunId,
     approval: ApprovalId,
+    answered: bool,
 }
 
 impl<'a> Waiting<'a> {
-    fn for_answer(engine: &'a Engine, approval: ApprovalId) -> Self {
+    fn for_answer(engine: &'a Engine, run: RunId, approval: ApprovalId) -> Self {
         engine.awaited().insert(approval);
-        Waiting { engine, approval }
+        Waiting { engine, run, approval, answered: false }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.engine.awaited().remove(&self.approval);
+        if !self.answered && self.engine.schedule().is_live(self.run) {
+            let (engine, run, approval) = (self.engine.clone(), self.run, self.approval);
+            tokio::spawn(async move { engine.give_up(run, approval).await });
+        }
     }
 }
 

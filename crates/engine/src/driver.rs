@@ -295,6 +295,8 @@ impl<'a> Driver<'a> {
             self.edge.send(ToEdge::Recorded { run, generation, edge_sequence, granted }).await;
             return Ok(None);
         }
+        // A rule that holds once is used up before it has served: what dies in between costs a question, not a second use.
+        self.engine.rules_used(reports.iter().filter_map(rule_used).collect()).await;
         let mut made = Translated::default();
         let mut ended = false;
         let terms = Terms {
@@ -342,7 +344,6 @@ impl<'a> Driver<'a> {
         let granted = made.granted;
         self.recorded = (edge_sequence, granted.clone());
         self.edge.send(ToEdge::Recorded { run, generation, edge_sequence, granted }).await;
-        self.engine.rules_used(made.rules_used).await;
         Ok(made.died.then_some(Closing::Died))
     }
 
@@ -472,6 +473,7 @@ impl<'a> Driver<'a> {
             return;
         }
         let (run, generation) = (self.standing.run.id, self.generation);
+        self.engine.schedule().closes(run);
         failpoint::reach("link.close");
         self.edge.send(ToEdge::Close { run, generation, over: why == Closing::Over }).await;
         let closed = async {
@@ -511,6 +513,13 @@ impl<'a> Driver<'a> {
         };
         self.standing = self.engine.record_at(self.standing.clone(), self.generation, decide).await?;
         Ok(())
+    }
+}
+
+fn rule_used(report: &Report) -> Option<String> {
+    match report {
+        Report::Judged { rule_used, .. } => rule_used.clone(),
+        _ => None,
     }
 }
 

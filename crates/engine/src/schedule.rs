@@ -27,6 +27,8 @@ struct Active {
     inbox: mpsc::Sender<ToDriver>,
     /// Somebody wanted it to go on while it was just ending.
     again: bool,
+    /// Its session is being closed: what ends now did not give up by itself.
+    closing: bool,
 }
 
 #[derive(Default)]
@@ -111,7 +113,7 @@ impl Schedule {
         let run = books.waiting.iter().find(|(_, place)| fits(place, &books.active)).map(|(run, _)| *run)?;
         let place = books.waiting.remove(&run)?;
         let (inbox, messages) = mpsc::channel(INBOX_MAX);
-        books.active.insert(run, Active { place, inbox, again: false });
+        books.active.insert(run, Active { place, inbox, again: false, closing: false });
         Some((run, messages))
     }
 
@@ -120,6 +122,18 @@ impl Schedule {
         if let Some(active) = self.books().active.get_mut(&run) {
             active.again = false;
         }
+    }
+
+    /// The run's session is being closed.
+    pub(crate) fn closes(&self, run: RunId) {
+        if let Some(active) = self.books().active.get_mut(&run) {
+            active.closing = true;
+        }
+    }
+
+    /// Whether the run has a session here that goes on.
+    pub(crate) fn is_live(&self, run: RunId) -> bool {
+        self.books().active.get(&run).is_some_and(|active| !active.closing)
     }
 
     /// The run is to be looked at again when its driver has ended.

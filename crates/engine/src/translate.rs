@@ -24,8 +24,6 @@ pub(crate) struct Translated {
     pub(crate) granted: Vec<(String, Answer)>,
     /// The backend died, and is to be opened again.
     pub(crate) died: bool,
-    /// Rules that held once and are used up.
-    pub(crate) rules_used: Vec<String>,
 }
 
 /// What translating needs to know beside the run.
@@ -100,8 +98,7 @@ impl Batch<'_> {
                 self.push(RunEvent::ToolOutput(output), Some("command_output"))
             }
             Report::Asked { .. } => self.asked(report),
-            Report::Judged { key, request, allowed, reason, rule_used } => {
-                self.made.rules_used.extend(rule_used.clone());
+            Report::Judged { key, request, allowed, reason, .. } => {
                 let effect = if *allowed { Effect::Allow } else { Effect::Deny };
                 let (key, request, reason) = (key.clone(), request.clone(), reason.clone());
                 self.push(RunEvent::GateJudged(GateJudged { key, request, effect, reason }), None)
@@ -326,7 +323,7 @@ pub(crate) fn withdrawn(run: &Run) -> Vec<Fact> {
     open.map(Fact::from).collect()
 }
 
-fn withdrawal(approval_id: ApprovalId, decided_by: Who, reason: &str) -> RunEvent {
+pub(crate) fn withdrawal(approval_id: ApprovalId, decided_by: Who, reason: &str) -> RunEvent {
     RunEvent::ApprovalResolved(ApprovalResolved {
         approval_id,
         resolution: Resolution::Withdrawn,

@@ -266,6 +266,24 @@ async fn j01_j02_an_agents_call_is_asked_about_as_an_approval_of_its_run_and_sta
 }
 
 #[tokio::test]
+async fn c12_a_call_that_its_agent_gives_up_is_withdrawn() {
+    let ran = std::sync::Arc::default();
+    let mut served = with_wiping(&ran).await;
+    let run: RunId = served.run().await.parse().unwrap();
+    let open = served.edge.start().await;
+    let agent = served.by(&open.run_token);
+    let calling =
+        tokio::spawn(async move { agent.post("/actions/site_wipe/invoke", json!({"input": {}})).await });
+    support::engine::until(&served.engine, run, "needs_approval").await;
+    let (id, _) = open_approval(&served.owner()).await;
+    calling.abort();
+    support::engine::until(&served.engine, run, "running").await;
+    let approval = served.owner().get(&format!("/approvals/{id}")).await.data()["approval"].take();
+    assert_eq!(approval["state"], "withdrawn");
+    assert!(!ran.load(std::sync::atomic::Ordering::SeqCst));
+}
+
+#[tokio::test]
 async fn j01_an_agents_call_that_a_rule_denies_or_a_person_rejects_does_not_run() {
     let ran = std::sync::Arc::default();
     let mut served = with_wiping(&ran).await;
