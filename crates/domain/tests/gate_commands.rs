@@ -81,6 +81,8 @@ fn c11_substitutions_are_commands_too() {
     check("echo \"x $(a; b) y\"", &["a", "b", "echo ?\"x $(a; b) y\""]);
     check("echo `a b`", &["a b", "echo ?`a b`"]);
     check("echo \"`a \\\"b\\\"`\"", &["a b", "echo ?\"`a \\\"b\\\"`\""]);
+    // Outside double quotes the escaped quote is an ordinary character.
+    check("echo `a \\\"b c\\\"`", &["a \"b c\"", "echo ?`a \\\"b c\\\"`"]);
     check("echo `a \\`b\\``", &["b", "a ?`b`", "echo ?`a \\`b\\``"]);
     check("echo `a '\\n'`", &["a \\n", "echo ?`a '\\n'`"]);
     check("a <(b) >(c)", &["b", "c", "a ?<(b) ?>(c)"]);
