@@ -16,7 +16,7 @@ use support::api::{Api, Scripted, Yard, times};
 use support::{Hub, eventually};
 
 /// Far more than a row needs, and far less than a session.
-const RUN_BYTES_MAX: u64 = 64 * 1024;
+const RUN_BYTES_MAX: u64 = 256 * 1024;
 /// How many go through before anything is measured, so that caches and threads are there.
 const WARM: usize = 64;
 /// How many callers make and answer runs side by side.
