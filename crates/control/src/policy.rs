@@ -34,13 +34,6 @@ struct PolicyView {
     stored: Vec<RuleView>,
 }
 
-const fn preset_word(preset: Preset) -> &'static str {
-    match preset {
-        Preset::Default => "default",
-        Preset::Strict => "strict",
-    }
-}
-
 /// Show the policy that counts now: the configuration's rules and those that people added.
 #[action(
     crate = "runyard_actions",
@@ -55,7 +48,7 @@ async fn policy_show(ctx: &Context) -> Result<PolicyAnswer, ActionError> {
     Ok(PolicyAnswer {
         policy: PolicyView {
             version: policy.version,
-            preset: preset_word(policy.preset),
+            preset: policy.preset.as_str(),
             rules: policy.rules.iter().map(RuleView::from).collect(),
             stored: stored.rules().iter().map(RuleView::from).collect(),
         },

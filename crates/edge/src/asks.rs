@@ -51,12 +51,12 @@ pub(crate) struct Waiting {
 /// What is done with a request.
 enum Ruling {
     Allowed { reason: String, rule_used: Option<String> },
-    Denied { code: Code, reason: String, rule_used: Option<String> },
+    Denied { code: Code, reason: String },
     Asked { risk: Risk, reason: String },
 }
 
 fn denied(code: Code, reason: impl Into<String>) -> Ruling {
-    Ruling::Denied { code, reason: reason.into(), rule_used: None }
+    Ruling::Denied { code, reason: reason.into() }
 }
 
 impl Asks {
@@ -85,8 +85,8 @@ impl Asks {
                 ));
             }
             Ruling::Allowed { reason, rule_used } => (true, scribe.line(&reason), rule_used),
-            Ruling::Denied { code, reason, rule_used } => {
-                (false, format!("{}: {}", code.as_str(), scribe.line(&reason)), rule_used)
+            Ruling::Denied { code, reason } => {
+                (false, format!("{}: {}", code.as_str(), scribe.line(&reason)), None)
             }
         };
         let said = (!allowed).then(|| reason.clone());

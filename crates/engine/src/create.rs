@@ -60,7 +60,7 @@ impl Engine {
             workspace_policy: "allowlist".to_owned(),
             runtime_profile: created.backend_profile.clone(),
             approval_policy: ApprovalPolicyRef {
-                preset: preset_name(agent.preset).to_owned(),
+                preset: agent.preset.as_str().to_owned(),
                 version: self.policy().version,
             },
         };
@@ -159,13 +159,6 @@ impl Engine {
                 Ok((Task::Action { action: action.clone(), input: input.clone() }, false))
             }
         }
-    }
-}
-
-fn preset_name(preset: runyard_domain::gate::Preset) -> &'static str {
-    match preset {
-        runyard_domain::gate::Preset::Default => "default",
-        runyard_domain::gate::Preset::Strict => "strict",
     }
 }
 

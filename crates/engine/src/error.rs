@@ -81,12 +81,6 @@ pub enum EngineError {
     /// A stored input would differ from what was given.
     #[error("the input holds something that may not be stored")]
     RedactedContent,
-    /// A profile's secret is not in the run's scope.
-    #[error("the run is given no secret for the profile \"{profile}\"")]
-    SecretUnavailable {
-        /// The profile.
-        profile: String,
-    },
     /// The workspace is not allowed.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
@@ -126,7 +120,6 @@ impl EngineError {
             EngineError::ForPeopleOnly => Code::AuthorizationError,
             EngineError::Denied { .. } => Code::PermissionDenied,
             EngineError::RedactedContent => Code::RedactedContent,
-            EngineError::SecretUnavailable { .. } => Code::SecretUnavailable,
             EngineError::Workspace(error) => error.code(),
             EngineError::Unreadable(_) => Code::StorageSerialization,
             EngineError::Json(_) | EngineError::Redact(_) => Code::InternalError,

@@ -193,7 +193,7 @@ impl Recorder {
             // What is folded is what is stored, so that a replay comes to the same.
             let stored = RunEvent::read(fact.event.kind(), &payload)?;
             let run = Run::fold(folded, id, now, &stored)?;
-            let event = EventId::from_parts(now.unix_ms().max(0).unsigned_abs(), &crate::fresh::parts(now).1);
+            let event = fresh!(EventId, now);
             writes.approvals.extend(approval_write(&stored, &payload));
             writes.outbox.extend(audited(&stored, event, &payload));
             writes.events.push(NewEvent {

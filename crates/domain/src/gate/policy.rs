@@ -16,6 +16,16 @@ pub enum Preset {
     Strict,
 }
 
+impl Preset {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Preset::Default => "default",
+            Preset::Strict => "strict",
+        }
+    }
+}
+
 /// Everything that decides requests, as one version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
