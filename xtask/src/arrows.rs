@@ -18,7 +18,7 @@ enum May {
 
 /// Every crate by its folder, the planned ones too. A new arrow is an argued change.
 #[rustfmt::skip]
-const ARROWS: [(&str, May); 24] = [
+const ARROWS: [(&str, May); 25] = [
     ("domain",            May::Use(&[])),
     ("redact",            May::Use(&["domain"])),
     ("actions-macros",    May::Use(&[])),
@@ -33,7 +33,8 @@ const ARROWS: [(&str, May); 24] = [
     ("adapters",          May::Use(&["backend", "agent", "actions", "domain"])),
     ("engine",            May::Use(&["store", "backend", "redact", "domain"])),
     ("control",           May::Use(&["actions", "engine", "domain"])),
-    ("edge",              May::Use(&["backend", "surfaces", "llm", "store", "redact", "domain"])),
+    ("checkout",          May::Use(&["domain"])),
+    ("edge",              May::Use(&["backend", "checkout", "surfaces", "llm", "store", "redact", "domain"])),
     ("server",            May::Use(&["surfaces", "control", "engine"])),
     ("runyard",           May::Use(&["actions", "surfaces", "agent", "redact", "domain"])),
     ("ui-assets",         May::Use(&[])),
