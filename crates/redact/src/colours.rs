@@ -26,11 +26,10 @@ pub(crate) fn sequence(bytes: &[u8]) -> Sequence {
     };
     let parameters = bytes[start.len()..]
         .iter()
-        .take(PARAMETERS_MAX + 1)
+        .take(PARAMETERS_MAX)
         .take_while(|byte| byte.is_ascii_digit() || b";:?".contains(byte))
         .count();
     match bytes.get(start.len() + parameters) {
-        _ if parameters > PARAMETERS_MAX => Sequence::No,
         None => Sequence::Open,
         Some(b'm' | b'K') => Sequence::Whole(start.len() + parameters + 1),
         Some(_) => Sequence::No,

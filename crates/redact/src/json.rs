@@ -183,7 +183,7 @@ impl Json {
                 self.at += 1;
                 Step::Went
             }
-            (b',', Expect::CommaOrEnd) if top.is_some() => {
+            (b',', Expect::CommaOrEnd) => {
                 self.expect = if top == Some(true) { Expect::Key } else { Expect::Value };
                 self.at += 1;
                 Step::Went
@@ -396,7 +396,7 @@ impl Json {
             None => return,
             Some(told_to) => (told_to, Replacement::Continuation),
         };
-        if start < self.at {
+        if !(start..self.at).is_empty() {
             output.spans().push(Span { start, end: self.at, layer: Layer::Guesses, replacement });
         }
         string.told_to = Some(self.at);
@@ -421,7 +421,7 @@ impl Json {
             }
             Some(told_to) => (told_to, Replacement::Continuation),
         };
-        if start < self.at {
+        if !(start..self.at).is_empty() {
             output.spans().push(Span { start, end: self.at, layer: Layer::Guesses, replacement });
         }
         withheld.told_to = Some(self.at);

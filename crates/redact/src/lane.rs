@@ -101,11 +101,11 @@ impl Lane {
                     self.sources.escape(self.end(), 0, length);
                     rest = &rest[length..];
                 }
-                Sequence::No if !rest.is_empty() => {
+                Sequence::No => {
                     self.keep(&rest[..1], rules);
                     rest = &rest[1..];
                 }
-                Sequence::No | Sequence::Open => {
+                Sequence::Open => {
                     self.undecided.extend(rest.iter().map(|byte| (*byte, None)));
                     return;
                 }
@@ -115,15 +115,13 @@ impl Lane {
 
     /// What an escape sequence of this length in the raw input stands for.
     pub(crate) fn push_escape(&mut self, text: &[u8], raw_length: usize, rules: &Rules) {
-        match text {
-            [byte] if !self.undecided.is_empty() || colours::next_start(text).is_some() => {
-                self.undecided.push((*byte, Some(raw_length)));
-                self.decide(rules);
-            }
-            _ => {
-                self.give_up_deciding(rules);
-                self.keep_escape(text, raw_length, rules);
-            }
+        let may_be_colour = !self.undecided.is_empty() || colours::next_start(text).is_some();
+        if let ([byte], true) = (text, may_be_colour) {
+            self.undecided.push((*byte, Some(raw_length)));
+            self.decide(rules);
+        } else {
+            self.give_up_deciding(rules);
+            self.keep_escape(text, raw_length, rules);
         }
     }
 
@@ -356,7 +354,7 @@ impl Lane {
         let length = open.iter().take_while(|byte| rest.goes_on(**byte)).count();
         // Colours that stand right behind it go with it: nobody can tell yet whether it goes on after them.
         let (start, end) = (self.sources.end(from), self.sources.start(from + length));
-        if start < end {
+        if !(start..end).is_empty() {
             spans.push(Span { start, end, layer: Layer::Forms, replacement: Replacement::Continuation });
         }
         if length == open.len() && !self.rests.contains(&rest) {
@@ -390,4 +388,24 @@ fn short_known(rules: &Rules, window: &Window<'_>, word: usize) -> Option<Found>
         None => names::secret_kind(&name).is_some(),
     };
     known.map(|known| &known.name).find(|name| under_its_key(name)).map(|_| found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::placeholder::TagKey;
+    use crate::redactor::Redactor;
+
+    #[test]
+    fn a_long_text_is_forgotten_as_it_is_settled() {
+        let redactor = Redactor::assembled(TagKey::from_bytes([1; 32]), &[], Vec::new());
+        let (mut lane, mut spans) = (Lane::new(Guesses::ByName, 0), Vec::new());
+        for round in 1..=100 {
+            lane.push("ordinary words\n".repeat(100).as_bytes(), redactor.rules());
+            assert_eq!(lane.scan(redactor.rules(), false, &mut spans), round * 1500);
+            assert!(lane.text().len() < 4096 + LOOK_BEHIND_MAX + 1500, "{}", lane.text().len());
+            assert!(lane.text().len() >= LOOK_BEHIND_MAX, "{}", lane.text().len());
+        }
+        assert!(spans.is_empty());
+    }
 }

@@ -94,7 +94,7 @@ pub(crate) fn secret_kind(name: &[u8]) -> Option<SecretKind> {
     kind_of_folded(&whole, name).or_else(|| {
         // `API_KEY_2`, `SECRET_KEY_BASE`: the last part says only which one.
         let cut = name.iter().rposition(|byte| matches!(byte, b'_' | b'-' | b'.'))?;
-        let last = folded(&name[cut + 1..]);
+        let last = folded(&name[cut..]);
         let is_number = !last.is_empty() && last.len() <= 2 && last.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number && !SUFFIXES.contains(&last.as_str()) {
             return None;
@@ -127,8 +127,7 @@ fn kind_of_folded(folded: &str, name: &[u8]) -> Option<SecretKind> {
         })
     };
     let is_password =
-        ["pass", "pwd", "pw"].iter().any(|ending| qualified(ending, PASS_QUALIFIERS) || parted(ending))
-            || parted("pw");
+        ["pass", "pwd", "pw"].iter().any(|ending| qualified(ending, PASS_QUALIFIERS) || parted(ending));
     if is_password {
         return Some(SecretKind::Password);
     }
@@ -216,6 +215,22 @@ mod tests {
             ],
             false,
         );
-        assert_eq!(secret_kind(&[b'a'; 65]), None);
+        check(
+            &[
+                "foo_pw",
+                "foo-pwd",
+                "foo.pass",
+                "dbpass",
+                "ROOTPWD",
+                "API_KEY_12",
+                "password12",
+                "api_key_b64",
+            ],
+            true,
+        );
+        check(&["foopw", "xpass", "API_KEY_123", "password123", "api_key_x", "_auth2"], false);
+        let long = |length: usize| [vec![b'a'; length - 8], b"password".to_vec()].concat();
+        assert_eq!(secret_kind(&long(NAME_MAX)), Some(SecretKind::Password));
+        assert_eq!(secret_kind(&long(NAME_MAX + 1)), None);
     }
 }

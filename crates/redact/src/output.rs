@@ -142,10 +142,7 @@ impl Output {
         if let Some((_, end)) = self.escape_around(self.covered) {
             self.covered = end;
         }
-        let from = self.settled.max(self.covered);
-        if from < to {
-            out.extend_from_slice(&self.raw[from - self.base..to - self.base]);
-        }
+        out.extend_from_slice(self.raw(self.settled.max(self.covered), to));
         self.settled = self.settled.max(to);
     }
 
@@ -170,5 +167,27 @@ fn write(replacement: &Replacement, out: &mut Vec<u8>) {
         }
         Replacement::Path(name) => out.extend_from_slice(name),
         Replacement::KnownInJson(_) | Replacement::Continuation => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Settles so much of a text of this length, and gives how much of it is still kept.
+    fn kept(length: usize, settled: usize) -> usize {
+        let (mut output, mut out) = (Output::default(), Vec::new());
+        output.push(&vec![b'a'; length]);
+        output.settle(settled, &mut out);
+        assert_eq!((out.len(), output.held()), (settled, length - settled));
+        output.raw.len()
+    }
+
+    #[test]
+    fn what_is_out_is_dropped_once_it_is_all_or_much() {
+        assert_eq!(kept(100, 100), 0);
+        assert_eq!(kept(100, 99), 100);
+        assert_eq!(kept(5000, 4095), 5000);
+        assert_eq!(kept(5000, 4096), 904);
     }
 }

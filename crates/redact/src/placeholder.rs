@@ -13,8 +13,6 @@ const OPENING: &[u8] = b"[REDACTED:";
 /// Longest word for a kind that is still read as one of ours, also from a later version.
 const KIND_LEN_MAX: usize = 16;
 const TAG_LEN: usize = 8;
-/// The longest part of a placeholder behind its opening.
-pub(crate) const REST_MAX: usize = KIND_LEN_MAX + TAG_LEN + 2;
 
 /// What kind of secret was taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,8 +111,8 @@ pub(crate) fn write(out: &mut Vec<u8>, kind: SecretKind, tag: Tag) {
 /// The length of the placeholder that `text` starts with, if it starts with one.
 fn leading(text: &[u8]) -> Option<usize> {
     let rest = text.strip_prefix(OPENING)?;
-    let kind = rest.iter().take(KIND_LEN_MAX + 1).take_while(|byte| byte.is_ascii_lowercase()).count();
-    if kind == 0 || kind > KIND_LEN_MAX || rest.get(kind) != Some(&b':') {
+    let kind = rest.iter().take(KIND_LEN_MAX).take_while(|byte| byte.is_ascii_lowercase()).count();
+    if kind == 0 || rest.get(kind) != Some(&b':') {
         return None;
     }
     let tag = rest.get(kind + 1..kind + 1 + TAG_LEN)?;
@@ -141,11 +139,6 @@ pub fn without_tags(text: &str) -> String {
         rest = &rest[end + if length > 0 { TAG_LEN + 1 } else { 0 }..];
     }
     shown + rest
-}
-
-/// Whether `left` and `right` meet inside a placeholder, before the word for its kind.
-pub(crate) fn is_kind_of_placeholder(left: &[u8], right: &[u8]) -> bool {
-    left.ends_with(OPENING) && leading(&[OPENING, right].concat()).is_some()
 }
 
 /// Whether a value is nothing but placeholders and what closes around them, so that there is nothing left to take out.
@@ -183,6 +176,24 @@ mod tests {
         check("[REDACTED::0123abcd]", false);
         check("[REDACTED:thiskindistoolongtobeone:0123abcd]", false);
         check("[REDACTED:known:0123abcd", false);
+        check("[REDACTED:known:0123abcg]", false);
+        check("[REDACTED:known:0123ab-d]", false);
+        check(&format!("[REDACTED:{}:0123abcd]", "k".repeat(KIND_LEN_MAX)), true);
+        check(&format!("[REDACTED:{}:0123abcd]", "k".repeat(KIND_LEN_MAX + 1)), false);
+    }
+
+    #[test]
+    fn a_value_of_nothing_but_placeholders_holds_nothing() {
+        #[track_caller]
+        fn check(value: &str, nothing: bool) {
+            assert_eq!(is_only_placeholders(value.as_bytes()), nothing, "{value}");
+        }
+        check("[REDACTED:known:0123abcd]", true);
+        check("[REDACTED:known:0123abcd][REDACTED:pem:00000000], \"", true);
+        check("[REDACTED:known:0123abcd]x", false);
+        check("x[REDACTED:known:0123abcd]", false);
+        check(", ", false);
+        check("", false);
     }
 
     #[test]

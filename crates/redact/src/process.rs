@@ -75,6 +75,26 @@ mod tests {
         assert!(lines[0].starts_with("INFO login password=[REDACTED:password:"), "{shown}");
         assert!(lines[0].ends_with("] sorrel-Dipper-64"), "{shown}");
         assert!(lines[1].starts_with("INFO again [REDACTED:known:"), "{shown}");
-        assert!(!text("say sorrel-Dipper-64").contains("sorrel"));
+        assert!(text("say sorrel-Dipper-64").starts_with("say [REDACTED:known:"));
+        let mut shown = serde_json::json!({"said": ["sorrel-Dipper-64"]});
+        value(&mut shown);
+        assert!(shown["said"][0].as_str().unwrap().starts_with("[REDACTED:known:"), "{shown}");
+    }
+
+    #[test]
+    fn what_was_logged_is_flushed_with_what_it_is_written_to() {
+        struct Flushed(bool);
+        impl Write for Flushed {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                self.0 = true;
+                Ok(())
+            }
+        }
+        let mut log = RedactedWriter(Flushed(false));
+        log.flush().unwrap();
+        assert!(log.0.0);
     }
 }

@@ -165,3 +165,75 @@ impl Redactor {
         Stream::new(Arc::clone(&self.0), kind)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use runyard_domain::Code;
+
+    use super::*;
+
+    fn built(path: &str) -> Result<Redactor, RedactError> {
+        Redactor::builder(TagKey::from_bytes([1; 32])).workspace(path).build()
+    }
+
+    #[test]
+    fn what_is_known_is_limited_and_up_to_the_limit_all_is_taken() {
+        let values = |count: usize, length: usize| vec![Known::value(vec![b'a'; length]); count];
+        assert!(check_known(&values(KNOWN_COUNT_MAX, 1)).is_ok());
+        assert!(matches!(
+            check_known(&values(KNOWN_COUNT_MAX + 1, 1)),
+            Err(RedactError::TooManyKnown { .. })
+        ));
+        assert!(check_known(&values(KNOWN_TOTAL_MAX / KNOWN_LEN_MAX, KNOWN_LEN_MAX)).is_ok());
+        assert!(matches!(
+            check_known(&values(1, KNOWN_LEN_MAX + 1)),
+            Err(RedactError::KnownTooLong { number: 1, .. })
+        ));
+        let mut many = values(KNOWN_TOTAL_MAX / KNOWN_LEN_MAX, KNOWN_LEN_MAX);
+        many.push(Known::value("a"));
+        assert!(matches!(check_known(&many), Err(RedactError::KnownTooLarge { .. })));
+        assert_eq!([KNOWN_LEN_MAX, KNOWN_TOTAL_MAX, crate::stream::HELD_MAX], [65_536, 1_048_576, 131_072]);
+    }
+
+    #[test]
+    fn c15_a_private_path_is_absolute_and_more_than_the_root() {
+        assert!(built("/ab").is_ok() && built("/ab/").is_ok());
+        for path in ["/", "/a", "ab/c", "", "/a/"] {
+            assert!(matches!(built(path), Err(RedactError::PathNotAbsolute)), "{path}");
+        }
+    }
+
+    #[test]
+    fn b11_nothing_that_is_known_shows_in_a_debug_text() {
+        let known = Known::named("PIN", "sorrel-Dipper-64");
+        assert_eq!(format!("{known:?}"), "Known { name: Some(\"PIN\"), .. }");
+        let redactor = Redactor::assembled(TagKey::from_bytes([1; 32]), &[known], Vec::new());
+        assert_eq!(format!("{redactor:?}"), "Redactor { .. }");
+        assert!(format!("{:?}", redactor.stream(Kind::Text)).contains("rules: Rules { .. }"));
+    }
+
+    #[test]
+    fn every_kind_is_read_from_its_word_and_no_other_word_is_one() {
+        for kind in Kind::ALL {
+            assert_eq!(kind.word().parse::<Kind>().ok(), Some(kind));
+        }
+        let unknown = "xml".parse::<Kind>();
+        assert!(
+            matches!(&unknown, Err(error @ RedactError::UnknownKind) if error.code() == Code::ValidationError)
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_written_as_json_is_an_error_of_the_program() {
+        let keyed_by_lists = std::collections::BTreeMap::from([(vec![1], 1)]);
+        let refused =
+            Redactor::builder(TagKey::from_bytes([1; 32])).build().unwrap().serialize(&keyed_by_lists);
+        assert_eq!(refused.unwrap_err().code(), Code::InternalError);
+    }
+
+    #[test]
+    fn a_value_is_short_up_to_the_length_that_stands_alone() {
+        assert!(Known::value("1234567").is_short());
+        assert!(!Known::value("12345678").is_short());
+    }
+}

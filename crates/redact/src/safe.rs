@@ -114,6 +114,12 @@ impl From<Safe<String>> for Safe<Vec<u8>> {
     }
 }
 
+impl From<Safe<Value>> for Safe<Vec<u8>> {
+    fn from(value: Safe<Value>) -> Self {
+        Safe(value.0.to_string().into_bytes())
+    }
+}
+
 impl From<&'static str> for Safe<String> {
     fn from(literal: &'static str) -> Self {
         Safe(literal.to_owned())
@@ -156,3 +162,17 @@ macro_rules! own_words {
 }
 
 own_words!(RunId, SessionId, EventId, ApprovalId, ArtifactId, InvocationId, BlobId, Code, Timestamp);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_is_put_behind_and_what_comes_first_is_taken_out() {
+        let mut bytes = Safe::<Vec<u8>>::empty();
+        bytes.append(Safe(b"abc".to_vec()));
+        bytes.append(Safe(b"de".to_vec()));
+        assert_eq!((&*bytes.take_first(2), &*bytes), (&b"ab".to_vec(), &b"cde".to_vec()));
+        assert_eq!((&*bytes.take_first(9), &*bytes), (&b"cde".to_vec(), &Vec::new()));
+    }
+}

@@ -67,3 +67,36 @@ impl SourceMap {
         self.runs.drain(..after.saturating_sub(1));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `ab\u00e9c` and a colour of five bytes before `d`, from place 10 of the raw input on.
+    fn map() -> SourceMap {
+        let mut map = SourceMap::starting_at(10);
+        map.plain(2);
+        map.escape(2, 2, 6);
+        map.plain(1);
+        map.escape(5, 0, 5);
+        map.plain(1);
+        map
+    }
+
+    #[test]
+    fn every_byte_is_found_where_it_came_from() {
+        let map = map();
+        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|at| map.start(at)), [10, 11, 12, 12, 18, 24, 25]);
+        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|at| map.end(at)), [10, 11, 12, 18, 18, 19, 25]);
+    }
+
+    #[test]
+    fn what_is_forgotten_takes_no_room_and_the_rest_is_found_as_before() {
+        let mut map = map();
+        map.forget(4);
+        assert_eq!(map.runs.len(), 2);
+        assert_eq!([4, 5, 6].map(|at| map.start(at)), [18, 24, 25]);
+        map.reset(3);
+        assert_eq!((map.runs.len(), map.start(2), map.end(2)), (1, 5, 5));
+    }
+}

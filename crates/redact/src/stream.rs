@@ -14,7 +14,7 @@ use crate::safe::Safe;
 pub const HELD_MAX: usize = 128 * 1024;
 
 /// A long piece is taken in parts that fit into the cache.
-const PART: usize = 64 * 1024;
+const PART: usize = 65_536;
 
 /// A text in pieces. Each push gives what is settled by then; the rest comes with later pushes or with the end.
 #[derive(Debug)]
@@ -63,10 +63,14 @@ impl Stream {
 
     /// Takes a whole text.
     pub(crate) fn whole_into(mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        let last = bytes.len().saturating_sub(1) / PART * PART;
-        self.push_into(&bytes[..last], out);
-        self.output.push(&bytes[last..]);
-        self.read(&bytes[last..], true, out);
+        let mut parts = bytes.chunks(PART);
+        let last = parts.next_back().unwrap_or_default();
+        for part in parts {
+            self.output.push(part);
+            self.read(part, false, out);
+        }
+        self.output.push(last);
+        self.read(last, true, out);
     }
 
     pub(crate) fn push_into(&mut self, bytes: &[u8], out: &mut Vec<u8>) {

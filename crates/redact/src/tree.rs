@@ -79,7 +79,6 @@ fn under_kind(redactor: &Redactor, value: &mut Value, key: &[u8], kind: Option<S
         (None, _) => walk(redactor, value, None, depth + 1),
         (Some(_), Value::Null | Value::Bool(_)) => {}
         // What is empty holds nothing.
-        (Some(_), Value::Array(items)) if items.is_empty() => {}
         (Some(_), Value::Object(members)) if members.is_empty() => {}
         (Some(kind), Value::String(_)) if is_plain(kind, value) => walk(redactor, value, None, depth + 1),
         (Some(kind), Value::Array(items)) if items.iter().all(|item| is_plain(kind, item)) => {
@@ -115,4 +114,67 @@ fn withhold(redactor: &Redactor, value: &mut Value, kind: SecretKind) {
     let mut shown = Vec::new();
     placeholder::write(&mut shown, kind, tag);
     *value = Value::String(String::from_utf8(shown).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::placeholder::TagKey;
+
+    fn shown(value: Value) -> Value {
+        Redactor::assembled(TagKey::from_bytes([1; 32]), &[], Vec::new()).json(value).into_inner()
+    }
+
+    fn nested(levels: usize, leaf: Value, level: impl Fn(Value) -> Value) -> Value {
+        (0..levels).fold(leaf, |value, _| level(value))
+    }
+
+    /// Checks that the leaf's text is shown inside so many levels, and not inside one more.
+    #[track_caller]
+    fn check_levels(levels_max: usize, leaf: &Value, level: impl Fn(Value) -> Value) {
+        let is_shown = |levels| shown(nested(levels, leaf.clone(), &level)).to_string().contains("required");
+        assert_eq!([levels_max, levels_max + 1].map(is_shown), [true, false]);
+    }
+
+    #[test]
+    fn b11_what_is_nested_too_deep_is_not_shown_in_whatever_it_is_nested() {
+        let list = |value| json!([value]);
+        check_levels(127, &json!("required"), list);
+        check_levels(127, &json!("required"), |value| json!({ "a": value }));
+        check_levels(127, &json!("required"), |value| json!({ "credentials": value }));
+        check_levels(63, &json!("required"), |value| json!({"password": {"type": "string", "a": value}}));
+        check_levels(126, &json!({"password": "required"}), list);
+        check_levels(125, &json!({"password": ["required"]}), list);
+        check_levels(126, &json!({"credentials": "required"}), list);
+    }
+
+    #[test]
+    fn what_is_withheld_has_a_tag_of_its_own_unless_it_is_too_deep_to_be_written() {
+        fn differ(levels: usize, level: impl Fn(Value) -> Value) -> bool {
+            let of = |leaf: &str| shown(json!({"password": nested(levels, json!(leaf), &level)}));
+            of("hunter2") != of("hunter3")
+        }
+        for levels in [1, 127, 128] {
+            assert!(differ(levels, |value| json!([value])), "{levels}");
+            assert!(differ(levels, |value| json!({ "a": value })), "{levels}");
+        }
+        for levels in [129, 300] {
+            assert!(!differ(levels, |value| json!([value])), "{levels}");
+            assert!(!differ(levels, |value| json!({ "a": value })), "{levels}");
+        }
+    }
+
+    #[test]
+    fn b11_what_is_empty_or_only_speaks_of_a_secret_stays() {
+        for value in
+            [json!({"password": []}), json!({"token": {}}), json!({"secret": ["required", "optional"]})]
+        {
+            assert_eq!(shown(value.clone()), value);
+        }
+        for value in [json!({"password": ["hunter2"]}), json!({"secret": ["required", "a1b2c3d4"]})] {
+            assert!(!shown(value.clone()).to_string().contains("\":["), "{value}");
+        }
+    }
 }

@@ -3,47 +3,16 @@
 //! `corpus/unseen` was written by somebody who had not seen the rules, and no rule was made for a line of it.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod corpus_lines;
+
 use std::path::Path;
 
-use runyard_redact::{Kind, Known, Redactor, TagKey, holds_placeholder};
-use serde::Deserialize;
+use corpus_lines::{Label, Line, folder, redactor};
+use runyard_redact::{Kind, Redactor, holds_placeholder};
 
-#[derive(Deserialize)]
-struct Line {
-    label: Label,
-    text: String,
-    /// What must not be there afterwards.
-    secrets: Vec<String>,
-    /// What must be.
-    keep: Vec<String>,
-    /// Values that are known to be secret.
-    #[serde(default)]
-    known: Vec<String>,
-    note: String,
-}
-
-#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-enum Label {
-    Secret,
-    Ordinary,
-}
-
-fn read(folder: &str) -> Vec<(Kind, Line)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let mut lines = Vec::new();
-    for kind in Kind::ALL {
-        let file = folder.join(kind.word()).with_extension("jsonl");
-        let text =
-            std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        lines.extend(text.lines().map(|line| (kind, serde_json::from_str(line).unwrap())));
-    }
-    lines
-}
-
-fn redactor(line: &Line) -> Redactor {
-    let known = line.known.iter().map(|value| Known::value(value.as_str()));
-    Redactor::builder(TagKey::from_bytes([7; 32])).known(known).build().unwrap()
+fn read(folder: &Path) -> Vec<(Kind, Line)> {
+    let of = |kind| corpus_lines::read(folder, kind).into_iter().map(move |line| (kind, line));
+    Kind::ALL.into_iter().flat_map(of).collect()
 }
 
 fn in_pieces(redactor: &Redactor, kind: Kind, text: &str, size: usize) -> String {
@@ -58,7 +27,7 @@ fn in_pieces(redactor: &Redactor, kind: Kind, text: &str, size: usize) -> String
 
 /// What went wrong with one line.
 fn problems(kind: Kind, line: &Line) -> Vec<String> {
-    let redactor = redactor(line);
+    let redactor = redactor(&line.known);
     let shown = redactor.text(kind, &line.text).into_inner();
     let mut problems = Vec::new();
     match line.label {
@@ -88,7 +57,7 @@ fn problems(kind: Kind, line: &Line) -> Vec<String> {
 
 #[test]
 fn b11_every_planted_secret_is_found_and_no_ordinary_line_is_changed() {
-    let lines = read("corpus");
+    let lines = read(&folder());
     let planted = lines.iter().filter(|(_, line)| line.label == Label::Secret).count();
     assert!(planted >= 150 && lines.len() - planted >= 150, "{planted} of {} are secret", lines.len());
     let wrong: Vec<String> = lines
@@ -105,7 +74,7 @@ fn b11_every_planted_secret_is_found_and_no_ordinary_line_is_changed() {
 /// These lines are only counted, never shown: whoever looked at them would make rules for them.
 #[test]
 fn b11_most_secrets_are_found_in_lines_that_no_rule_was_made_for() {
-    let lines = read("corpus/unseen");
+    let lines = read(&folder().join("unseen"));
     let count = |label: Label| {
         let of = lines.iter().filter(|(_, line)| line.label == label);
         let wrong = of.clone().filter(|(kind, line)| !problems(*kind, line).is_empty()).count();

@@ -94,7 +94,7 @@ pub(crate) fn curl(window: &Window<'_>, name: usize) -> Option<Found> {
     let mut at = name;
     for _ in 0..WORDS_MAX {
         let word = window.run_of(at, 8, is_separator);
-        let quote = window.get(word - 1).filter(|byte| word > at && b"\"'".contains(byte));
+        let quote = window.get(word - 1).filter(|byte| b"\"'".contains(byte));
         if window.get(word) == Some(b'-') {
             let bare = window.run_of(word + 1, 8, |byte| BARE_FLAGS.contains(&byte));
             if matches!(window.get(bare), Some(b'u' | b'U')) {
@@ -129,7 +129,7 @@ pub(crate) fn cookie(window: &Window<'_>, flag: usize) -> Option<Found> {
     if name == opens || window.get(name) != Some(b'=') {
         return None;
     }
-    let end = window.run(name + 1, |byte| match quote {
+    let end = window.run(name, |byte| match quote {
         Some(quote) => byte != quote && byte != b'\n' && byte != b'\\',
         None => !byte.is_ascii_whitespace(),
     });

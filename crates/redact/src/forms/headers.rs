@@ -107,8 +107,7 @@ pub(crate) fn bearer(window: &Window<'_>, name: usize) -> Option<Found> {
     if window.is_cut_at(end) {
         return Found::new(window, start, end, SecretKind::Header, Rest::Token);
     }
-    let joined = value.iter().filter(|byte| **byte == b'-').count() > 0
-        && value.iter().all(|byte| !byte.is_ascii_digit());
+    let joined = value.contains(&b'-') && !value.iter().any(u8::is_ascii_digit);
     if value.len() < 8 || !is_credential(value) || speaks_of_one(value) || is_code(value) || joined {
         return None;
     }
@@ -138,8 +137,7 @@ fn scheme_end(window: &Window<'_>, name: usize) -> Option<usize> {
 /// Called at `cookie`, with the length of that. Where nothing is to be guessed, only a header that carries what looks like
 /// a session counts: `cookie = "theme=dark"` is code.
 pub(crate) fn cookie(window: &Window<'_>, name: usize, guesses: bool) -> Option<Found> {
-    let set =
-        window.left().len() >= 4 && window.left()[window.left().len() - 4..].eq_ignore_ascii_case(b"set-");
+    let set = window.left().last_chunk::<4>().is_some_and(|left| left.eq_ignore_ascii_case(b"set-"));
     if !set && !window.is_word_start() {
         return None;
     }
@@ -159,8 +157,8 @@ pub(crate) fn cookie(window: &Window<'_>, name: usize, guesses: bool) -> Option<
         return found;
     }
     let first_end =
-        window.run(pair + 1, |byte| !byte.is_ascii_whitespace() && byte != b';' && Some(byte) != quote);
-    let first = window.slice(pair + 1, first_end.min(end).max(pair + 1));
+        window.run(pair, |byte| !byte.is_ascii_whitespace() && byte != b';' && Some(byte) != quote);
+    let first = window.slice(pair + 1, first_end.min(end));
     if first.is_empty()
         || first.starts_with(b"=")
         || first.starts_with(b">")
@@ -234,7 +232,7 @@ pub(super) fn decoded(value: &[u8]) -> Vec<u8> {
             b'/' | b'_' => 63,
             _ => break,
         };
-        bits = (bits << 6 | u32::from(digit)) & 0x3fff;
+        bits = ((bits << 6) + u32::from(digit)) & 0x3fff;
         have += 6;
         if have >= 8 {
             have -= 8;

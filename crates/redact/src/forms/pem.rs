@@ -27,12 +27,12 @@ pub(crate) fn find(window: &Window<'_>) -> Option<Found> {
         return None;
     }
     let mut end = label_end + DASHES.len();
-    let (mut runs, mut longest) = (0, 0);
+    let (mut has_body, mut has_line) = (false, false);
     loop {
         let at = past_separators(window, end, prefix);
         if window.has(at, b"-----END") {
             let close = window.run_of(at + 8, LABEL_MAX, is_label);
-            if runs == 0 {
+            if !has_body {
                 return None;
             }
             let close = if window.has(close, DASHES) { close + DASHES.len() } else { close };
@@ -48,23 +48,16 @@ pub(crate) fn find(window: &Window<'_>) -> Option<Found> {
         }
         // A short run is the last line of a key, or a word of a sentence. The end of the key tells.
         let short = run_end - at < LINE_MIN;
-        if short {
-            let after = past_separators(window, run_end, prefix);
-            let closes = window.has(after, b"-----END");
-            if !closes && (longest < LINE_MIN || runs == 0) {
-                break;
-            }
+        if short && !window.has(past_separators(window, run_end, prefix), b"-----END") {
             let ends_line = window.get(run_end).is_none_or(|byte| b"\r\n\\\"'".contains(&byte));
-            if !closes {
-                end = if ends_line { run_end } else { end };
-                break;
-            }
+            end = if ends_line { run_end } else { end };
+            break;
         }
-        longest = longest.max(run_end - at);
-        runs += 1;
+        has_body = true;
+        has_line |= !short;
         end = run_end;
     }
-    if longest < LINE_MIN {
+    if !has_line {
         return None;
     }
     let open = past_separators(window, end, prefix);

@@ -245,3 +245,24 @@ impl Trigger {
 fn slot(gram: u32) -> u32 {
     gram.wrapping_mul(0x9e37_79b1) >> (32 - TABLE_BITS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_triggers_are_spread_so_that_few_are_compared_in_one_place() {
+        let triggers = Triggers::new([]);
+        let most = triggers.starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
+        assert!(most < 100, "{most} of {}", triggers.by_slot.len());
+    }
+
+    #[test]
+    fn a_text_without_triggers_is_passed_over_in_whole() {
+        let triggers = Triggers::new([]);
+        assert_eq!(triggers.next(b"zzzz zzzz zzzz, zzzz", 0), None);
+        let (at, slot) = triggers.next(b"zzzz zzzz zzzz, password", 0).unwrap();
+        assert_eq!(at, 16);
+        assert!(triggers.at_slot(slot).all(|trigger| trigger.has_start(b"pass")));
+    }
+}

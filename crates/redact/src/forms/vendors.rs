@@ -170,8 +170,9 @@ pub(crate) fn find(window: &Window<'_>, vendor: &Vendor) -> Option<Found> {
     }
     let mut end = window.run(prefix, |byte| vendor.alphabet.has(byte));
     // Another one right behind it.
-    if end - prefix > vendor.most && window.has(prefix + vendor.most, vendor.prefix.as_bytes()) {
-        end = prefix + vendor.most;
+    let most_end = end.min(prefix.saturating_add(vendor.most));
+    if window.has(most_end, vendor.prefix.as_bytes()) {
+        end = most_end;
     }
     let body = window.slice(prefix, end);
     let trimmed = body.iter().rev().take_while(|byte| b"-._".contains(byte)).count();

@@ -4,7 +4,7 @@
 //! literal: a quoted string, or a run of characters that is no name, call, type, reference or word of a sentence.
 
 use super::place::{Place, Separator, place, place_of_any};
-use super::values::{is_code, is_path, is_plain_word, is_sentence, is_stand_in, looks_random, speaks_of_one};
+use super::values::{is_code, is_path, is_plain_word, is_sentence, looks_random, speaks_of_one};
 use crate::forms::{Found, Rest, before_unopened};
 use crate::names;
 use crate::placeholder::SecretKind;
@@ -70,7 +70,7 @@ fn past_wrapping(window: &Window<'_>, from: usize) -> usize {
         }
     }
     let letters = window.run_of(from, 2, |byte| b"brfuBRFU@".contains(&byte));
-    if letters > from && matches!(window.get(letters), Some(b'"' | b'\'')) {
+    if matches!(window.get(letters), Some(b'"' | b'\'')) {
         return letters;
     }
     // A type before the value: names, brackets and references, then ` = `.
@@ -115,13 +115,13 @@ fn closing_quote(window: &Window<'_>, from: usize, quote: Quote) -> (usize, bool
             None | Some(b'\n' | b'\r') => return (at, false),
             Some(b'\\') => {
                 let slashes = window.run(at, |byte| byte == b'\\');
-                let is_mark = window.get(slashes) == Some(quote.mark);
+                let (is_mark, count) = (window.get(slashes) == Some(quote.mark), slashes - at);
                 // With fewer backslashes than the opening quote it closes an outer string: the value is over.
-                if is_mark && slashes - at <= quote.backslashes {
+                if is_mark && count <= quote.backslashes {
                     return (at, true);
                 }
                 // Backslashes in pairs stand for themselves, and the quote behind them closes.
-                if is_mark && quote.backslashes == 0 && (slashes - at).is_multiple_of(2) {
+                if is_mark && quote.backslashes == 0 && count.is_multiple_of(2) {
                     return (slashes, true);
                 }
                 at = slashes + usize::from(window.get(slashes).is_some());
@@ -258,7 +258,7 @@ fn bare(window: &Window<'_>, place: &Place, from: usize) -> Option<Found> {
     if window.is_cut_at(end) {
         return found;
     }
-    if value.is_empty() || is_stand_in(value) || (is_collective(place) && !is_mixed(value)) {
+    if is_collective(place) && !is_mixed(value) {
         return None;
     }
     let next = window.get(end);
@@ -381,10 +381,10 @@ fn bare_end(window: &Window<'_>, place: &Place, from: usize) -> usize {
     let mut open = 0usize;
     while let Some(byte) = window.get(end) {
         let ends = match byte {
-            byte if byte.is_ascii_whitespace() || byte < b' ' => true,
+            ..=b' ' => true,
             b'"' | b'\'' | b'`' | b'<' | b'>' | b'|' => true,
             b'(' | b'[' | b'{' => {
-                end > from && window.get(end - 1).is_some_and(is_word) && place.separator != Separator::Equals
+                window.get(end - 1).is_some_and(is_word) && place.separator != Separator::Equals
             }
             b')' | b'}' | b']' => open == 0,
             b'\\' => matches!(window.get(end + 1), Some(b'n' | b'r' | b't' | b'"' | b'\'' | b'\\') | None),
@@ -392,7 +392,7 @@ fn bare_end(window: &Window<'_>, place: &Place, from: usize) -> usize {
             b'#' if place.is_query => true,
             b',' | b';' | b'&' => next_starts(window, end + 1),
             b'.' | b':' => {
-                let dots = end > from && window.get(end - 1) == Some(b'.');
+                let dots = window.get(end - 1) == Some(b'.');
                 !dots && window.get(end + 1).is_none_or(|next| next.is_ascii_whitespace())
             }
             _ => false,

@@ -17,7 +17,7 @@ pub(crate) fn find(window: &Window<'_>) -> Option<Found> {
         }
     }
     at = window.run_of(at, 1, |byte| byte == b'"' || byte == b'\'');
-    let name_end = window.run_of(at, NAME_MAX + 1, |byte| is_word(byte) || byte == b'-' || byte == b'.');
+    let name_end = window.run_of(at, NAME_MAX, |byte| is_word(byte) || byte == b'-' || byte == b'.');
     let closed = window.run_of(name_end, 1, |byte| byte == b'"' || byte == b'\'');
     let separator = window.blanks(closed);
     if !matches!(window.get(separator), Some(b':' | b'=')) {
@@ -33,7 +33,6 @@ pub(crate) fn find(window: &Window<'_>) -> Option<Found> {
     let (mut start, mut end) = (from, if cut { line_end } else { line_end - blank_end });
     if let [quote @ (b'"' | b'\''), .., last] = window.slice(start, end)
         && quote == last
-        && end - start >= 2
     {
         (start, end) = (start + 1, end - 1);
     } else if matches!(window.get(start), Some(b'"' | b'\'')) && end > start + 1 {

@@ -3,7 +3,7 @@
 //! This says only where to look. Whether what stands there is a secret is judged in [`super::assignment`].
 
 use crate::names::{self, NAME_MAX};
-use crate::placeholder::{REST_MAX, SecretKind, is_kind_of_placeholder};
+use crate::placeholder::SecretKind;
 use crate::window::{Window, is_word};
 
 /// What stands around the value, as far as it matters.
@@ -68,13 +68,6 @@ pub(super) fn place(window: &Window<'_>, word: usize) -> Option<Place> {
 
 /// The same whatever the name names.
 pub(super) fn place_of_any(window: &Window<'_>, word: usize) -> Option<Place> {
-    // What a placeholder says is no name.
-    if window.left().ends_with(b"[REDACTED:") {
-        let end = window.run_of(0, REST_MAX, |byte| byte != b']');
-        if is_kind_of_placeholder(window.left(), window.slice(0, end + 1)) {
-            return None;
-        }
-    }
     let key = key(window, word)?;
     let (separator, after) = separator(window, &key).or_else(|| separator_by_format(window, &key))?;
     let from = past_block_mark(window, window.blanks(after), separator);
@@ -87,15 +80,11 @@ fn key<'a>(window: &Window<'a>, word: usize) -> Option<Key<'a>> {
     let end = window.run_of(word, NAME_MAX, is_name);
     let closes = closing_of_key(window, end);
     // Most words are no keys; what follows them tells that at the least cost.
-    let next = window.get(window.blanks(closes))?;
-    if closes == end && next.is_ascii_alphanumeric() && window.get(end) == Some(next) {
-        return None;
-    }
+    window.get(window.blanks(closes))?;
     let left = window.left();
     let start = left.iter().rposition(|byte| !is_name(*byte) && *byte != b'.').map_or(0, |at| at + 1);
     // The `n` of an escaped line break is no part of the name behind it.
-    let escaped =
-        start > 0 && left[start - 1] == b'\\' && left.get(start).is_some_and(|byte| b"nrt".contains(byte));
+    let escaped = left[..start].ends_with(b"\\") && left.get(start).is_some_and(|byte| b"nrt".contains(byte));
     let mut name = left[start + usize::from(escaped)..].to_vec();
     name.extend_from_slice(window.slice(0, end));
     let dashes = name.iter().take_while(|byte| **byte == b'-').count();
@@ -123,7 +112,7 @@ fn separator(window: &Window<'_>, key: &Key<'_>) -> Option<(Separator, usize)> {
         (b':', Some(b':')) => None,
         // A file's name, as in `/srv/token: not found`.
         (b':', _) if key.before == Some(b'/') && !is_quoted => None,
-        // A part of a longer name, as in `arn:aws:…:secret:prod/db`.
+        // A part of a longer name, as in `arn:aws:…:secret:prod/db`, or what a placeholder says.
         (b':', Some(after)) if key.before == Some(b':') && after != b' ' => None,
         (b':', _) => Some((Separator::Colon, at + 1)),
         (_, _) if key.is_flag && at > key.end && !is_quoted => Some((Separator::Blank, at)),

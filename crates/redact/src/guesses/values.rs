@@ -55,7 +55,7 @@ fn is_reference(value: &[u8]) -> bool {
         }
         b'%' if second == b'(' || second == b'{' => true,
         b'%' if value.len() == 2 => second.is_ascii_alphabetic(),
-        b'%' => value.len() > 2 && value.ends_with(b"%"),
+        b'%' => value.len() > 1 && value.ends_with(b"%"),
         _ => ["{{", "${", "#{", "<%", "$("]
             .iter()
             .any(|mark| memchr::memmem::find(value, mark.as_bytes()).is_some()),

@@ -66,7 +66,7 @@ fn hex(raw: &[u8], at: usize) -> Result<u32, bool> {
     let mut value = 0;
     for digit in at..at + 4 {
         let digit = raw.get(digit).ok_or(true)?;
-        value = value << 4 | char::from(*digit).to_digit(16).ok_or(false)?;
+        value = value * 16 + char::from(*digit).to_digit(16).ok_or(false)?;
     }
     Ok(value)
 }

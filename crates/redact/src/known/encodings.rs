@@ -38,7 +38,7 @@ pub(super) fn of(value: &[u8], look: Look) -> BTreeSet<Vec<u8>> {
         let pieces = flat.len().div_ceil(PIECE_MAX).max(1);
         // A backslash and a letter are taken for a line break, unless a line was wrapped between them.
         let kept = flattened_but_escapes(&form, look);
-        if kept.len() > flat.len() && (KNOWN_ALONE_MIN..=PIECE_MAX).contains(&kept.len()) {
+        if kept.len() >= flat.len() && (KNOWN_ALONE_MIN..=PIECE_MAX).contains(&kept.len()) {
             found.insert(kept);
         }
         for piece in flat.chunks(flat.len().div_ceil(pieces).max(1)) {
@@ -51,7 +51,7 @@ pub(super) fn of(value: &[u8], look: Look) -> BTreeSet<Vec<u8>> {
         // Texts are looked at without colours.
         if colours::next_start(&form).is_some() {
             let plain = colours::without(&form);
-            if plain.len() < form.len() {
+            if plain != form {
                 add_plain(plain);
             }
         }
@@ -60,7 +60,7 @@ pub(super) fn of(value: &[u8], look: Look) -> BTreeSet<Vec<u8>> {
     add(value.to_vec());
     for line in value.split(|byte| *byte == b'\n' || *byte == b'\r') {
         let line = line.trim_ascii();
-        if line.len() >= LINE_MIN && line.len() < value.len() && !line.starts_with(b"-----") {
+        if line.len() >= LINE_MIN && !line.starts_with(b"-----") {
             add(line.to_vec());
         }
     }
@@ -238,7 +238,7 @@ fn base64_inside(value: &[u8], alignment: usize, alphabet: &[u8; 64]) -> Vec<Vec
         let value = (0..6).fold(0u8, |value, bit| {
             let at = index * 6 + bit;
             let set = at < bits && bytes[at / 8] >> (7 - at % 8) & 1 == 1;
-            value << 1 | u8::from(set)
+            value * 2 + u8::from(set)
         });
         alphabet[usize::from(value)]
     };
@@ -468,5 +468,87 @@ mod tests {
         assert_eq!(flattened(b"  ab", Look::WithoutIndentation), b"ab");
         assert!(of(br"abcdefgh:\n xyz", Look::WithoutIndentation).contains(&br"abcdefgh:\n xyz"[..]));
         check("-----BEGIN X-----\n0123456789abcdef\nfedcba9876543210\n-----END X-----", "fedcba9876543210");
+    }
+
+    /// The digests say nothing about what is right; [`a_value_is_known_in_every_form`] does. They say that no form came or went.
+    #[test]
+    fn no_form_of_a_value_comes_or_goes_unseen() {
+        let lines = "0123456789abcdef\nfedcba987654321\r\n  0123456789ABCDEF \n";
+        let long = "abcdefghij".repeat(150);
+        let key = "-----BEGIN X-----\n0123456789abcdef\n-----END X-----\n";
+        let plain = [
+            "eightbyt",
+            "eight/b+",
+            "two words and more",
+            lines,
+            "é\u{8}\u{c}\t\"\\/<>&'+`\u{2028}~\u{1f600}\u{7f}",
+            r"nine\nlines\\of\",
+            r"rows\\",
+            "\x1b[1mcoloured\x1b[0m",
+            key,
+            &long,
+            &long[..PIECE_MAX],
+        ];
+        let plain = plain.map(|value| (value, Look::WithoutIndentation));
+        let with_blanks = ["two words and more", lines, key, "a\tb c\nd e f"];
+        let with_blanks = with_blanks.map(|value| (value, Look::WithIndentation));
+        let found: Vec<String> = plain
+            .into_iter()
+            .chain(with_blanks)
+            .map(|(value, look)| {
+                let forms = of(value.as_bytes(), look);
+                let all: Vec<u8> = forms.iter().flat_map(|form| [form, &b"\0"[..]].concat()).collect();
+                let tag = crate::placeholder::TagKey::from_bytes([1; 32]).tag(&all);
+                format!("{} {}", forms.len(), String::from_utf8_lossy(&tag))
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "21 623a98b0",
+                "51 2e4853d9",
+                "34 c43f50bd",
+                "87 afd51020",
+                "123 7e1163c9",
+                "49 4077e2cd",
+                "38 ac87cace",
+                "46 b60b2382",
+                "99 01fc8991",
+                "104 a554599b",
+                "103 17b9eaa9",
+                "4 8560c02a",
+                "15 cacc1271",
+                "0 2e72eb66",
+                "10 42796301"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_gap_is_open_behind_a_line_break_and_behind_what_may_be_one() {
+        let mut gap = Gap::new(Look::WithoutIndentation);
+        let is_open = b"a\n b\\x".map(|byte| {
+            gap.step(byte, &mut |_| {});
+            gap.is_open()
+        });
+        assert_eq!(is_open, [false, true, true, false, true, false]);
+    }
+
+    #[test]
+    fn a_gap_of_so_many_bytes_is_passed_over_and_a_longer_one_is_a_line_feed() {
+        let flat = |text: &str, look| String::from_utf8(flattened(text.as_bytes(), look)).unwrap();
+        let gap = |length: usize| format!("a{}b", "\n".repeat(length));
+        assert_eq!(flat(&gap(GAP_MAX - 1), Look::WithoutIndentation), "ab");
+        assert_eq!(flat(&gap(GAP_MAX), Look::WithoutIndentation), "a\nb");
+        assert_eq!(flat(&gap(GAP_MAX + 1), Look::WithoutIndentation), "a\nb");
+        assert_eq!(flat("a\n+b\n- c\n++d+e-f", Look::WithoutDiffMarks), "abc+d+e-f");
+        assert_eq!(flat("a\n+b", Look::WithoutIndentation), "a+b");
+        assert_eq!(flat(r"a\n b\\\r c\x", Look::WithoutIndentation), r"abc\x");
+        let backslashes = |count: usize| format!("a{}nb", r"\".repeat(count));
+        assert_eq!(flat(&backslashes(BACKSLASHES_MAX), Look::WithoutIndentation), "ab");
+        assert_eq!(
+            flat(&backslashes(BACKSLASHES_MAX + 1), Look::WithoutIndentation),
+            backslashes(BACKSLASHES_MAX + 1)
+        );
     }
 }

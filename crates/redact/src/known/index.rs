@@ -114,3 +114,65 @@ impl Hasher for Multiplied {
         self.0 = mixed ^ (mixed >> 32);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    const COUNT: u32 = 10_000;
+
+    /// How many of so many numbers a hash tells apart.
+    fn told_apart<T: Ord>(hash: impl Fn(u32) -> T) -> usize {
+        (0..COUNT).map(|number| hash(number.wrapping_mul(0x0101_4a07))).collect::<BTreeSet<T>>().len()
+    }
+
+    #[test]
+    fn the_hashes_of_different_bytes_are_spread_over_their_tables() {
+        assert!(told_apart(any_slot) > 9_900, "{}", told_apart(any_slot));
+        assert!(told_apart(|gram| any_slot(gram).0) > 7_000, "{}", told_apart(|gram| any_slot(gram).0));
+        assert!(told_apart(slot) > 9_000, "{}", told_apart(slot));
+        let hashed = |numbers: &[u64]| {
+            let mut hasher = Multiplied::default();
+            numbers.iter().for_each(|number| hasher.write_u64(*number));
+            hasher.finish()
+        };
+        assert_eq!(told_apart(|number| hashed(&[number.into()])), 10_000);
+        assert_eq!(told_apart(|number| hashed(&[number.into(), 3])), 10_000);
+        assert_eq!(told_apart(|number| hashed(&[7, number.into()])), 10_000);
+        let high = told_apart(|number| hashed(&[u64::from(number) << 32]) & 0xffff);
+        assert!(high > 9_000, "{high}");
+        let last = told_apart(|number| any_slot(u32::from_le_bytes([b'a', b'b', b'c', number as u8])));
+        assert!(last > 250, "{last}");
+        let low = told_apart(|number| hashed(&[number.into()]) & 0xffff);
+        assert!(low > 9_000, "{low}");
+        let of_bytes = |bytes: &[u8]| {
+            let mut hasher = Multiplied::default();
+            hasher.write(bytes);
+            hasher.finish()
+        };
+        assert_eq!(of_bytes(b"ab"), hashed(&[b'a'.into(), b'b'.into()]));
+    }
+
+    #[test]
+    fn only_what_may_be_a_pattern_is_compared_with_patterns() {
+        let tag = *b"01234567";
+        let index = Index::new([
+            (b"abcdefgh1".to_vec(), tag),
+            (b"abcdefgh2".to_vec(), tag),
+            (b"zyxwvuts".to_vec(), tag),
+        ]);
+        assert!(!index.is_empty() && Index::new([]).is_empty());
+        let like = |text: &[u8]| {
+            index.starting_like(text).iter().map(|(pattern, _)| pattern.to_vec()).collect::<Vec<_>>()
+        };
+        assert_eq!(like(b"abcdefgh"), [b"abcdefgh1", b"abcdefgh2"]);
+        assert_eq!(like(b"zyxwvuts"), [b"zyxwvuts"]);
+        assert!(like(b"abcdefgx").is_empty() && like(b"abcdefg").is_empty());
+        let gram = u32::from_le_bytes(*b"bcde");
+        assert_eq!(index.offsets(gram), 1 << 1);
+        let other = |other: &u32| slot(*other) == slot(gram) && any_slot(*other) != any_slot(gram);
+        assert_eq!(index.offsets((0..u32::MAX).find(other).unwrap()), 0);
+    }
+}

@@ -4,7 +4,7 @@
 //! came from. What may be the start of a pattern is held back, and nothing else.
 
 use super::KnownValues;
-use super::encodings::{Gap, Look, PIECE_MAX, Step};
+use super::encodings::{Gap, Look, Step};
 use super::index::{GRAM, Index, STRIDE};
 use crate::placeholder::Tag;
 
@@ -169,7 +169,7 @@ impl KnownScan {
                 tell(self.text_place(start), self.text_place(start + pattern.len() - 1) + 1, *tag);
             }
         }
-        if !ended && text.len() < PIECE_MAX && index.goes_on_from(text) {
+        if !ended && index.goes_on_from(text) {
             self.open.push((start, text.len()));
         }
     }
@@ -181,8 +181,8 @@ impl KnownScan {
             return end;
         }
         let first_open = self.open.iter().map(|(start, _)| *start).min().unwrap_or(end);
-        // Starts that no looked-at place covers yet; fewer than eight bytes follow each.
-        let unseen = (self.next + 1).saturating_sub(STRIDE).max(self.base);
+        // Starts that no looked-at place covers yet, and the last that one does; fewer than nine bytes follow each.
+        let unseen = self.next.saturating_sub(STRIDE).max(self.base);
         let first_unseen =
             (unseen..end).find(|start| index.goes_on_from(&self.flat[start - self.base..])).unwrap_or(end);
         first_open.min(first_unseen)
@@ -198,12 +198,60 @@ impl KnownScan {
     fn forget(&mut self, settled: usize) {
         let keep = settled.min(self.next.saturating_sub(STRIDE));
         let gone = keep.saturating_sub(self.base);
-        if gone < 4096 && gone < self.flat.len() {
+        if gone < 4096 {
             return;
         }
         self.flat.drain(..gone);
         self.base += gone;
         let line = self.lines.partition_point(|(from, _)| *from <= self.base);
         self.lines.drain(..line.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How much is kept of a text that ends in the start of a pattern, so much of it before that, and from where on.
+    fn kept(settled: usize) -> (usize, usize) {
+        let index = Index::new([(b"abcdefghijklmnop".to_vec(), *b"01234567")]);
+        let mut scan = KnownScan::new(Look::WithoutIndentation);
+        scan.push(&[&vec![b'z'; settled], &b"abcdefghijk"[..]].concat());
+        assert_eq!(scan.scan(&index, false, |_, _, _| {}), settled);
+        (scan.flat.len(), scan.base)
+    }
+
+    #[test]
+    fn what_was_looked_at_is_forgotten_once_it_is_much() {
+        assert_eq!(kept(100), (111, 0));
+        assert_eq!(kept(4095), (4106, 0));
+        assert_eq!(kept(4096), (11, 4096));
+        let index = Index::new([(b"abcdefgh".to_vec(), *b"01234567")]);
+        let mut scan = KnownScan::new(Look::WithoutIndentation);
+        scan.push("zzzz\n".repeat(2000).as_bytes());
+        scan.scan(&index, false, |_, _, _| {});
+        assert!(scan.lines.len() <= 3, "{}", scan.lines.len());
+    }
+
+    #[test]
+    fn a_pattern_that_another_goes_on_from_is_told_once() {
+        let index =
+            Index::new([(b"abcdefgh".to_vec(), *b"01234567"), (b"abcdefghij".to_vec(), *b"89abcdef")]);
+        let mut scan = KnownScan::new(Look::WithoutIndentation);
+        let mut told = Vec::new();
+        for piece in ["abcdefgh", "ij"] {
+            scan.push(piece.as_bytes());
+            scan.scan(&index, false, |start, end, _| told.push((start, end)));
+        }
+        assert_eq!(told, [(0, 8), (0, 10)]);
+    }
+
+    #[test]
+    fn a_line_is_one_run_in_however_many_pieces_it_came() {
+        let mut scan = KnownScan::new(Look::WithoutIndentation);
+        for piece in ["ab", "cd", "e\n", "fg", "h"] {
+            scan.push(piece.as_bytes());
+        }
+        assert_eq!((scan.lines, scan.flat), (vec![(0, 0), (5, 6)], b"abcdefgh".to_vec()));
     }
 }
