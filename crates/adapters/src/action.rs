@@ -62,6 +62,8 @@ impl Backend for ActionBackend {
             command: None,
             resumes: Resumes::Steps,
             asks: true,
+            checkout: false,
+            needs_network: false,
         }
     }
 

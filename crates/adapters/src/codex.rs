@@ -6,6 +6,7 @@
 //! codex/session.rs         input and output: lines, commands, journal
 //! codex/conversation.rs    one thread, one turn at a time; no input or output
 //! codex/requests.rs        what codex asks permission for
+//! codex/tokens.rs          which tokens of a thread are the run's own
 //! codex/translate.rs       notifications → signals; wire, patch, place, failure, bounds are its words
 //! ```
 //!
@@ -30,6 +31,7 @@ mod patch;
 mod place;
 mod requests;
 mod session;
+mod tokens;
 mod translate;
 mod wire;
 
@@ -48,6 +50,7 @@ use self::conversation::{Confinement, Conversation, First, Opening};
 use self::home::{Home, Settings};
 use self::place::Workspace;
 use self::session::Inbox;
+use self::tokens::Ledger;
 use self::translate::Translation;
 use crate::process::{Speaker, version};
 
@@ -75,6 +78,8 @@ impl Backend for CodexBackend {
             command: Some("codex app-server --listen stdio://"),
             resumes: Resumes::Thread,
             asks: true,
+            checkout: true,
+            needs_network: true,
         }
     }
 
@@ -99,7 +104,11 @@ impl Backend for CodexBackend {
         let path = spec.environment.get("PATH").map(OsString::from);
         let program = settings.program(path.as_deref())?;
         let home = Home::prepare(&spec.home, &settings, &spec.directory)?;
-        let (opening, earlier) = opening(spec.start, home.was_there)?;
+        let ledger = match &spec.start {
+            Start::Fresh { thread, .. } => Ledger::begin(&spec.home, spec.run, thread.is_some())?,
+            Start::Resume { .. } => Ledger::resume(&spec.home, spec.run),
+        };
+        let opening = opening(spec.start, home.was_there)?;
         let mut environment = spec.environment;
         environment.insert("CODEX_HOME".to_owned(), home.path.to_string_lossy().into_owned());
         let launch = Launch {
@@ -114,17 +123,17 @@ impl Backend for CodexBackend {
             Sandbox::WorkspaceWrite | Sandbox::None => Confinement::Outside,
         };
         let directory = spec.directory.to_string_lossy().into_owned();
-        let translation = Translation::new(Workspace::new(&spec.directory), earlier);
+        let translation = Translation::new(Workspace::new(&spec.directory), ledger.kept());
         let conversation = Conversation::new(opening, directory, confinement, translation);
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         let inbox = Inbox::new(inbox);
-        let session = session::Session { codex, conversation, journal, inbox, deaf_until: None };
+        let session = session::Session { codex, conversation, ledger, journal, inbox, deaf_until: None };
         Ok(Session { commands, task: tokio::spawn(session.run()) })
     }
 }
 
-/// How a session begins, and whether it is on a thread of an earlier run.
-fn opening(start: Start, home_was_there: bool) -> Result<(Opening, bool), BackendError> {
+/// How a session begins.
+fn opening(start: Start, home_was_there: bool) -> Result<Opening, BackendError> {
     let text = |task| match task {
         Task::Text { text, .. } => Ok(text),
         Task::Action { .. } => {
@@ -134,17 +143,16 @@ fn opening(start: Start, home_was_there: bool) -> Result<(Opening, bool), Backen
     };
     match start {
         Start::Fresh { task, thread } => {
-            let earlier = thread.is_some();
-            Ok((Opening { thread, first: First::Task { text: text(task)?, announced: false } }, earlier))
+            Ok(Opening { thread, first: First::Task { text: text(task)?, announced: false } })
         }
         // No thread is known before its first turn is, so nothing was begun.
         Start::Resume { task, thread: None, turn_active: announced } => {
-            Ok((Opening { thread: None, first: First::Task { text: text(task)?, announced } }, false))
+            Ok(Opening { thread: None, first: First::Task { text: text(task)?, announced } })
         }
         Start::Resume { task, thread, turn_active } => {
             let lost = !home_was_there;
             let first = if turn_active { First::Continue { task: text(task)?, lost } } else { First::Wait };
-            Ok((Opening { thread, first }, false))
+            Ok(Opening { thread, first })
         }
     }
 }

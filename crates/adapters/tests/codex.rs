@@ -234,6 +234,39 @@ async fn c22_a_session_goes_on_with_the_thread_of_an_earlier_one() {
 }
 
 #[tokio::test]
+async fn c16_what_a_run_used_is_its_own_also_on_anothers_thread_and_after_it_was_opened_again() {
+    let codex = Codex::new().await;
+    let mut live = codex.fresh("hello").await;
+    live.turn_over(Decide::Wait, 1).await;
+    let Some(Signal::Status { thread, .. }) = live.recorder.signals().get(1).cloned() else { panic!() };
+    let first = used(&live.recorder.signals());
+    live.close().await;
+    assert!(first > 0);
+    let start = Start::Fresh { task: text("and now?"), thread: thread.clone() };
+    let mut live = codex.open(start, Recorder::new()).await;
+    live.turn_over(Decide::Wait, 1).await;
+    let second = used(&live.recorder.signals());
+    live.close().await;
+    assert_eq!(second / first, 1, "only its own turn: {second} after {first}");
+    let start = Start::Resume { task: text("and now?"), thread, turn_active: false };
+    let mut live = codex.open(start, Recorder::new()).await;
+    live.send(Command::Turn { id: CommandId::from_bytes([1; 16]), text: "and then?".to_owned() }).await;
+    live.turn_over(Decide::Wait, 1).await;
+    let third = used(&live.recorder.signals());
+    live.close().await;
+    assert_eq!(third / first, 2, "both of its own turns: {third} after {second} and {first}");
+}
+
+/// The tokens that were reported last.
+fn used(signals: &[Signal]) -> u64 {
+    let usage = signals.iter().rev().find_map(|signal| match signal {
+        Signal::Status { usage, .. } => *usage,
+        _ => None,
+    });
+    usage.and_then(|usage| usage.tokens()).expect("what it used is said")
+}
+
+#[tokio::test]
 async fn j05_a_thread_that_is_lost_is_never_replaced() {
     let thread = Some("01a1e005-ea25-7160-9f14-adf7d41c07e4".to_owned());
     let start = Start::Fresh { task: text("hello"), thread: thread.clone() };

@@ -53,6 +53,10 @@ pub struct BackendInfo {
     pub resumes: Resumes,
     /// Whether it asks before it acts.
     pub asks: bool,
+    /// Whether it works in a checkout, which is looked at when it is done.
+    pub checkout: bool,
+    /// Whether its processes must reach a provider themselves, so that the network cannot be cut for them.
+    pub needs_network: bool,
 }
 
 /// How far a backend can be resumed after its process died.

@@ -23,6 +23,12 @@ pub const FAILPOINTS: &[&str] = &[
     "process.started",
     "process.ended",
     "audit.delivered",
+    "apply.staged",
+    "apply.begin",
+    "apply.drafted",
+    "apply.placed",
+    "apply.tidied",
+    "apply.done",
 ];
 
 struct Armed {

@@ -10,7 +10,10 @@ use std::collections::BTreeMap;
 
 use runyard_domain::gate::{Policy, Request, Risk};
 use runyard_domain::run::{ApprovalPolicyRef, Failure};
-use runyard_domain::{ApprovalId, BackendProfile, ExecutionPolicy, RunId, SessionId, WorkspaceRef};
+use runyard_domain::{
+    ApplyTo, ApprovalId, BackendProfile, DiffFile, DiffStats, DiffText, ExecutionPolicy, RunId, SelectedFile,
+    SessionId, WorkspaceRef,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{Answer, Command, Signal, Start, Stream};
@@ -102,10 +105,56 @@ pub struct OpenRun {
     pub approval_policy: ApprovalPolicyRef,
     /// Whether it was accepted and prepared before.
     pub stage: Stage,
+    /// What is to be done.
+    #[serde(default)]
+    pub work: Work,
     /// Where the backend begins.
     pub start: Start,
     /// The token with which what the backend starts may call the hub, for this run alone.
     pub run_token: String,
+}
+
+/// What an edge is to do for a run in one session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Work {
+    /// Drive its backend.
+    #[default]
+    Drive,
+    /// Look at what changed in a checkout. No backend is started.
+    Review {
+        /// Whose changes.
+        changes: ChangesOf,
+    },
+    /// Bring what was approved to the person's files. No backend is started.
+    Apply {
+        /// Whose changes.
+        changes: ChangesOf,
+        /// What allowed it.
+        approval: ApprovalId,
+        /// Stands for all that changed when it was approved: it must be the same now.
+        digest: String,
+        /// The part that was approved; without it all of it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        selection: Option<Vec<SelectedFile>>,
+        /// Where to.
+        to: ApplyTo,
+        /// Stands for the part whose applying had begun when a process died: what became of it is found out first.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        begun: Option<String>,
+        /// What a commit says.
+        message: String,
+    },
+}
+
+/// Whose changes are looked at or applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangesOf {
+    /// The run whose checkout it is, or, to take them back, the run that applied them.
+    pub run: RunId,
+    /// Whether they are taken back.
+    pub undo: bool,
 }
 
 /// How far a run had come when it was handed to the edge.
@@ -230,6 +279,46 @@ pub enum Report {
         /// The rule that is used up by it, where it held once.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         rule_used: Option<String>,
+    },
+    /// Some of the files that changed, in order; [`Report::Diff`] comes after them all.
+    DiffFiles {
+        /// The files.
+        files: Vec<DiffFile>,
+    },
+    /// The texts of some of them: one part of the diff.
+    DiffTexts {
+        /// The texts.
+        texts: Vec<DiffText>,
+    },
+    /// The checkout was looked at.
+    Diff {
+        /// What it starts from.
+        base: String,
+        /// What it leads to.
+        target: String,
+        /// Stands for all of it.
+        digest: String,
+        /// How much changed.
+        stats: DiffStats,
+        /// The first of the files.
+        paths: Vec<String>,
+        /// What can be no change, in a line each; the first of them.
+        problems: Vec<String>,
+    },
+    /// What was approved is as it was: applying it begins.
+    Applying {
+        /// Stands for the part that is applied.
+        digest: String,
+        /// How much.
+        stats: DiffStats,
+    },
+    /// It is applied.
+    Applied {
+        /// Stands for the part that was applied.
+        digest: String,
+        /// The commit that holds it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        commit: Option<String>,
     },
     /// A decision is handed to the backend.
     Used {

@@ -127,6 +127,8 @@ impl Backend for ScriptedBackend {
             command: None,
             resumes: Resumes::Steps,
             asks: true,
+            checkout: true,
+            needs_network: false,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::home::Home;
 use crate::hub_client::HubClient;
 use crate::hub_here::{AnyHub, Stay};
 use crate::run::{asked, data};
-use crate::views;
+use crate::{patches, views};
 
 pub(crate) fn command(home: Home) -> ExtraCommand {
     let id = || Arg::new("id").value_name("APPROVAL").required(true).help("The approval's id");
@@ -126,14 +126,5 @@ async fn confirm(approval: &Value, approve: bool) -> Result<(), ActionError> {
         let _ = writeln!(stderr, "{line}");
     }
     let verb = if approve { "Approve" } else { "Reject" };
-    let _ = write!(stderr, "{verb} exactly this? [y/N] ");
-    // The hub may be in this very process, and must not wait.
-    let line = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        std::io::stdin().read_line(&mut line).map(|_| line)
-    });
-    match line.await {
-        Ok(Ok(line)) if matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes") => Ok(()),
-        _ => Err(ActionError::cancelled()),
-    }
+    patches::confirm(&format!("{verb} exactly this? [y/N] ")).await
 }

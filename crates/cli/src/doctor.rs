@@ -76,7 +76,7 @@ async fn doctor(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     findings.extend(parts::database(&home).await);
     findings.extend(parts::workspaces(&home).await);
     findings.extend(parts::backends(&home).await);
-    findings.extend([machine::custody(), machine::sandbox(), machine::clock(&home)]);
+    findings.extend([machine::custody(), machine::sandbox(&home).await, machine::clock(&home)]);
     let usable = findings.iter().all(|finding| finding.state != State::Do);
     let form = matches.get_one::<String>("output").map(String::as_str);
     let told = if is_text(form) { Value::from(text(&findings, usable)) } else { json(&findings, usable) };

@@ -1,10 +1,12 @@
 //! A whole hub in this process: database, engine, and an edge of its own at the other end of an in-memory link.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use runyard::{ActionError, Code, Runtime};
+use runyard_edge::sandbox::{Sandboxes, System};
 use runyard_edge::{AllowList, Edge, EdgeOptions, Supervisors};
 use runyard_engine::{Engine, EngineError, EngineOptions, Installation, Limits};
 use runyard_store::{Clock, SystemClock};
@@ -88,8 +90,8 @@ impl Hub {
             id: edge_id,
             home: home.edge(),
             url: url.to_owned(),
-            search_path: std::env::var("PATH").unwrap_or_default(),
-            sandbox: "none in force: what processes do is bounded by approvals alone".to_owned(),
+            search_path: search_path(),
+            sandboxes: sandboxes(home).await,
             backends,
             workspaces,
             supervision: Arc::new(Supervisors::new()),
@@ -128,6 +130,17 @@ impl Hub {
             tracing::error!("the edge did not stop in time");
         }
     }
+}
+
+/// Where the programs are that the edge starts.
+fn search_path() -> String {
+    std::env::var("PATH").unwrap_or_default()
+}
+
+/// What confines the processes that the edge in this process starts.
+pub(crate) async fn sandboxes(home: &Home) -> Sandboxes {
+    let person = std::env::var_os("HOME").map(PathBuf::from);
+    Sandboxes::look(&search_path(), System::look(person.as_deref(), home.path())).await
 }
 
 /// Waits until the edge has come in.

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod builtin;
+mod changes;
 mod config_show;
 mod configuration;
 mod database;
@@ -16,6 +17,7 @@ mod installation;
 mod kept_results;
 mod log;
 mod nouns;
+mod patches;
 mod projects;
 mod redact;
 mod run;
@@ -76,6 +78,7 @@ fn run(arguments: Vec<OsString>, serves: bool) -> anyhow::Result<u8> {
         doctor::command(home.clone()),
         redact::command(home.clone()),
     ];
+    extra.extend(changes::commands(&home));
     extra.extend(nouns::commands(&runtime));
     let cli = Cli {
         name: "runyard".to_owned(),

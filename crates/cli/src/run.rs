@@ -36,7 +36,7 @@ pub(crate) enum Shown {
 }
 
 impl Shown {
-    fn asked_for(matches: &ArgMatches) -> Self {
+    pub(crate) fn asked_for(matches: &ArgMatches) -> Self {
         match matches.get_one::<String>("output").map(String::as_str) {
             Some("text") => Shown::Text,
             Some("json") => Shown::Json,
@@ -65,6 +65,12 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
             flag("approval", "WHEN", "Whether people may be asked; what would be asked is denied otherwise")
                 .value_parser(["ask", "never"]),
         )
+        .arg(
+            Arg::new("keep")
+                .long("keep")
+                .action(ArgAction::SetTrue)
+                .help("Leave what it changed in its own copy; \"runyard apply\" brings it to your files later"),
+        )
         .arg(flag("idempotency-key", "KEY", "Starts at most one run for the key"))
         .arg(
             Arg::new("detach")
@@ -90,11 +96,23 @@ async fn run(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     };
     let outcome = match create(hub.client(), &matches, shown, &stop).await {
         Ok(made) if detach => Ok(detached(&matches, made)),
-        Ok(made) => follow::to_the_end(&home, &mut hub, &made, shown, &stop).await,
+        Ok(made) => follow::to_the_end(&home, &mut hub, &made, shown, false, &stop).await,
         Err(error) => Err(error),
     };
     hub.stop().await;
     outcome
+}
+
+/// Follows a run that applies or takes back changes to its end. What was confirmed is not asked again.
+pub(crate) async fn follow_carried(
+    home: &Home,
+    hub: &mut AnyHub,
+    made: &Value,
+    shown: Shown,
+    confirmed: bool,
+    stop: &CancellationToken,
+) -> Result<u8, ActionError> {
+    follow::to_the_end(home, hub, made, shown, confirmed, stop).await
 }
 
 /// A hub that is still there when this command is not.
@@ -194,6 +212,9 @@ async fn input(client: &HubClient, matches: &ArgMatches) -> Result<Value, Action
     }
     if let Some(approval) = text("approval") {
         policy.insert("approval".to_owned(), approval.into());
+    }
+    if matches.get_flag("keep") {
+        policy.insert("changes".to_owned(), "keep".into());
     }
     if !policy.is_empty() {
         input["executionPolicy"] = Value::Object(policy);

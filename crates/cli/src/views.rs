@@ -29,6 +29,7 @@ pub(crate) fn for_people(action: &str, data: Value) -> Value {
         "policy_show" => lists::rules(&data),
         "token_list" => lists::tokens(&data),
         "audit_list" => lists::audit(&data),
+        "run_diff" => lists::changes(&data),
         "run_show" | "run_cancel" => single::run(&data["run"]),
         "run_command" => single::command(&data),
         "approval_show" => single::approval(&data["approval"]),

@@ -82,7 +82,8 @@ fn finished(bench: &Bench, api: &Api, run: &str) {
     assert_eq!(done["response"], "The command has run.", "{done}");
     assert_eq!(bench.runs(run), 1, "what was approved once ran once");
     let events = api.events(run);
-    let asked = events.iter().filter(|event| event["type"] == "run.approval.requested").count();
+    let asked = events.iter().filter(|event| event["type"] == "run.approval.requested");
+    let asked = asked.filter(|event| event["payload"]["request"]["kind"] != "apply").count();
     assert_eq!(asked, 1, "the answer that was given counts: nobody is asked twice");
     eventually("nothing of the run is left", || left_of(run).is_empty().then_some(()));
 }
@@ -154,6 +155,33 @@ fn j05_an_approval_is_answered_after_the_hub_was_killed() {
     let api = Api::owner(&bench.yard.home, &again);
     assert_eq!(api.run(&run)["state"], "needs_approval");
     api.approve(&approval);
+    finished(&bench, &api, &run);
+}
+
+#[test]
+fn c16_a_run_that_uses_more_tokens_than_its_budget_fails_and_nothing_of_it_is_left() {
+    let bench = Bench::new();
+    let (_hub, api) = bench.yard.up();
+    let new = |task: &str, tokens: u64| {
+        let policy = json!({ "budget": { "tokens": tokens } });
+        let place = bench.yard.place();
+        let made = api.post(
+            "/runs",
+            &json!({"task": task, "agent": "codex", "workspace": place, "executionPolicy": policy}),
+        );
+        made["run"]["id"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned()
+    };
+    let run = new("[[scenario:text]] hello", 100);
+    let ended = api.until(&run, "failed");
+    assert_eq!(ended["code"], "budget_exceeded", "{ended}");
+    let events = api.events(&run);
+    let used = events.last().unwrap()["payload"]["exceeded"]["used"].as_u64().unwrap();
+    let usage = &events[events.len() - 2]["payload"]["usage"];
+    let reported = usage["inputTokens"].as_u64().unwrap() + usage["outputTokens"].as_u64().unwrap();
+    assert!(used == reported && used > 100, "{events:?}");
+    eventually("nothing of the run is left", || left_of(&run).is_empty().then_some(()));
+    let run = new(&format!("[[scenario:shell {COMMAND}]] please"), 10_000_000);
+    api.approve(&api.asked(&run, &[]));
     finished(&bench, &api, &run);
 }
 

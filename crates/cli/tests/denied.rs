@@ -10,6 +10,7 @@ mod support;
 use serde_json::{Value, json};
 
 use support::api::{Api, Scripted, Yard};
+use support::terminal::Terminal;
 
 /// Ways to come by `curl`, each of which a rule against `curl *` denies.
 const WAYS: [&str; 14] = [
@@ -117,6 +118,29 @@ fn c11_a_rule_that_is_added_reaches_a_run_that_is_running() {
 }
 
 #[test]
+fn c11_what_a_rule_denies_by_now_cannot_be_approved_though_it_was_asked_before() {
+    let text = script(&["date -u"]);
+    let yard = Yard::new("", &[Scripted { name: "clock", profile: "", script: &text }]);
+    let (_hub, api) = yard.up();
+    let run = api.start("clock", yard.place());
+    let asked = api.asked(&run, &[]);
+    let id = asked["id"].as_str().unwrap();
+    let shown = || Terminal::of(&mut yard.home.command(["approvals", "show", id])).ended().1;
+    assert!(!shown().contains("denied"), "{}", shown());
+    let rule = deny(&api, "date *")["rule"]["id"].as_str().unwrap().to_owned();
+    let answer = json!({"decision": "approve", "digest": asked["digest"]});
+    let (status, body) = api.send("POST", &format!("/approvals/{id}/resolve"), Some(&answer));
+    assert_eq!(status, 403, "{body}");
+    assert!(body.contains("permission_denied") && body.contains(&rule), "the rule is named: {body}");
+    assert!(api.get(&format!("/approvals/{id}"))["approval"]["denied"].as_str().unwrap().contains(&rule));
+    assert!(shown().contains(&format!("by now: the rule `{rule}` says so")), "{}", shown());
+    assert_eq!(api.run(&run)["state"], "needs_approval");
+    api.send("DELETE", &format!("/policy/rules/{rule}"), None);
+    api.approve(&asked);
+    api.until(&run, "completed");
+}
+
+#[test]
 fn c11_a_rule_that_allows_never_beats_one_that_denies() {
     let text = script(&["date -R", "date -u"]);
     let yard = Yard::new("", &[Scripted { name: "clock", profile: "", script: &text }]);
@@ -129,4 +153,61 @@ fn c11_a_rule_that_allows_never_beats_one_that_denies() {
     let done: Vec<&Value> = of_type(&events, "run.tool.call");
     assert_eq!(done.len(), 1, "{done:?}");
     assert_eq!(done[0]["arguments"]["command"], "date -u");
+}
+
+#[test]
+fn c11_a_rule_says_what_it_covers_and_what_else_may_have_been_meant() {
+    let yard = Yard::new("", &[]);
+    let (_hub, api) = yard.up();
+    let added = deny(&api, "rm");
+    assert_eq!(added["covers"], "the command `rm` without arguments");
+    assert_eq!(added["hint"], "`rm *` also matches with any");
+    let judged = |command: &str| {
+        api.post("/policy/test", &json!({"agent": "demo", "workspace": yard.place(), "command": command}))
+    };
+    let id = added["rule"]["id"].as_str().unwrap();
+    let (bare, with) = (judged("rm"), judged("ls && /bin/rm -r build"));
+    assert_eq!((&bare["effect"], &with["effect"]), (&json!("deny"), &json!("ask")));
+    let covers = format!("the rule `{id}` covers the command `rm` without arguments");
+    assert!(bare["notes"].as_array().unwrap().contains(&json!(covers)), "{bare}");
+    let hint = format!(
+        "the rule `{id}` does not speak: it covers the command `rm` without arguments; `rm *` also matches with any"
+    );
+    assert!(with["notes"].as_array().unwrap().contains(&json!(hint)), "{with}");
+    let told = yard.home.run(["policy", "add", "deny", "shell", "dd"]).stdout;
+    assert!(told.contains("`dd *` also matches with any"), "{told}");
+    let told = yard.home.run(["policy", "add", "deny", "shell", "dd *"]).stdout;
+    assert!(told.contains("with any arguments or none") && !told.contains("also matches"), "{told}");
+}
+
+#[test]
+fn c11_a_test_of_the_policy_says_what_a_run_of_the_profile_gets() {
+    let writes = "[[turn]]\n[[turn.step]]\nwrite = \"a.txt\"\ncontent = \"a\"\n";
+    let asks = script(&["true"]);
+    let agents = [
+        Scripted { name: "free", profile: "", script: writes },
+        Scripted { name: "reader", profile: "sandbox = \"read-only\"", script: writes },
+        Scripted { name: "alone", profile: "approval = \"never\"", script: &asks },
+    ];
+    let yard = Yard::new("", &agents);
+    let (_hub, api) = yard.up();
+    let judged = |agent: &str, request: &Value| {
+        api.post("/policy/test", &json!({"agent": agent, "workspace": yard.place(), "request": request}))
+    };
+    let write = json!({"kind": "write", "path": "a.txt", "content": "a"});
+    let shell = json!({"kind": "shell", "command": "true", "cwd": "."});
+    for (agent, request) in [("free", &write), ("reader", &write), ("alone", &shell)] {
+        let run = api.start(agent, yard.place());
+        let events = support::eventually("the request was judged", || {
+            let events = api.events(&run);
+            (!of_type(&events, "run.gate.judged").is_empty()).then_some(events)
+        });
+        let got = of_type(&events, "run.gate.judged")[0];
+        let test = judged(agent, request);
+        assert_eq!(test["effect"], got["effect"], "{agent}: {test} and {got}");
+        let reason = got["reason"].as_str().unwrap();
+        let reason = reason.strip_prefix("permission_denied: ").unwrap_or(reason);
+        assert!(test["reason"].as_str().unwrap().contains(reason), "{agent}: {test} and {got}");
+    }
+    assert_eq!(judged("reader", &json!({"kind": "read", "path": "a.txt"}))["effect"], "allow");
 }

@@ -42,7 +42,7 @@ fn a_new_installation_can_be_used_and_nothing_is_made_by_looking() {
     check(&findings, "hub", "note", "runyard up");
     check(&findings, "workspaces", "note", "runyard workspaces add");
     check(&findings, "backend demo", "ok", "demo");
-    check(&findings, "sandbox", "note", "none is in force");
+    check(&findings, "sandbox", "ok", "bubblewrap");
     check(&findings, "custody", "ok", "");
     assert!(!home.path("").exists());
 }

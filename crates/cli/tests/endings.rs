@@ -136,6 +136,76 @@ fn c16_a_run_that_takes_too_long_and_what_it_started_end() {
 }
 
 #[test]
+fn c16_a_run_that_uses_more_than_its_budget_and_what_it_started_end() {
+    let script = "[[turn]]\n[[turn.step]]\nstatus = { input_tokens = 60, output_tokens = 40, cost_usd = 0.3 }\n\
+                  [[turn.step]]\nsay = \"Just enough.\"\n\
+                  [[turn.step]]\nstatus = { input_tokens = 60, output_tokens = 41 }\n\
+                  [[turn.step]]\nshell = \"sleep 1000\"\n";
+    let profile = "budget = \"0.30\"\nbudget_tokens = 100";
+    let yard = Yard::new("", &[Scripted { name: "spender", profile, script }]);
+    let (_hub, api) = yard.up();
+    api.post("/policy/rules", &json!({"effect": "allow", "kind": "shell", "match": "sleep *"}));
+    let run = api.start("spender", yard.place());
+    let end = fails(&api, &run, "budget_exceeded");
+    assert_eq!(end["message"], "The run used 101 tokens, and its budget is 100.");
+    let events = api.events(&run);
+    assert_eq!(
+        events.last().unwrap()["payload"]["exceeded"],
+        json!({"limit": "tokens", "allowed": 100, "used": 101})
+    );
+    let used = &events[events.len() - 2];
+    assert_eq!(
+        (&used["type"], &used["payload"]["usage"]["outputTokens"]),
+        (&json!("runtime.status"), &json!(41)),
+        "what it used stands before its end"
+    );
+    assert!(kinds(&events).contains(&"run.message.completed"), "exactly the budget is fine");
+    assert!(!kinds(&events).contains(&"run.tool.call"), "nothing is begun after it");
+}
+
+#[test]
+fn b05_a_budget_that_the_backend_does_not_report_is_refused_when_the_run_is_made() {
+    let script = "[[turn]]\n[[turn.step]]\nstatus = { cost_usd = 2.51 }\n";
+    let yard = Yard::new("", &[Scripted { name: "spender", profile: "", script }]);
+    let (_hub, api) = yard.up();
+    let make = |agent: &str, budget: Value| {
+        let policy = json!({ "budget": budget });
+        let new = json!({"task": "x", "agent": agent, "workspace": yard.place(), "executionPolicy": policy});
+        let (status, body) = api.send("POST", "/runs", Some(&new));
+        (status, serde_json::from_str::<Value>(&body).unwrap())
+    };
+    #[rustfmt::skip]
+    let table = [
+        ("codex",  json!("2.50"),           "executionPolicy.budget.costUsd", "It can have a limit of tokens."),
+        ("action", json!({"tokens": 9}),    "executionPolicy.budget.tokens",  "It can have no budget."),
+        ("demo",   json!({}),               "executionPolicy.budget",         "Expected costUsd, tokens or both."),
+    ];
+    for (agent, budget, path, why) in table {
+        let (status, refused) = make(agent, budget);
+        let issue = &refused["error"]["issues"][0];
+        assert_eq!(
+            (
+                status,
+                issue["path"].as_array().map(|path| path
+                    .iter()
+                    .map(|part| part.as_str().unwrap())
+                    .collect::<Vec<_>>()
+                    .join("."))
+            ),
+            (400, Some(path.to_owned())),
+            "{refused}"
+        );
+        assert!(issue["message"].as_str().unwrap().ends_with(why), "{refused}");
+    }
+    assert_eq!(make("demo", json!("2,50")).0, 400);
+    assert!(api.get("/runs")["runs"].as_array().unwrap().is_empty(), "nothing is stored");
+    let (_, made) = make("spender", json!("2.50"));
+    let run = made["data"]["run"]["id"].as_str().unwrap_or_else(|| panic!("{made}"));
+    let end = fails(&api, run, "budget_exceeded");
+    assert_eq!(end["message"], "The run cost 2.51 US dollars, and its budget is 2.50.");
+}
+
+#[test]
 fn c04_a_silent_backend_makes_the_run_degraded_and_it_goes_on() {
     let yard = Yard::new("", &[Scripted { name: "mute", profile: "idle_ms = 300", script: WAITS }]);
     let (_hub, api) = yard.up();

@@ -155,7 +155,7 @@ fn killed_at(failpoint: &str, count: u64) -> bool {
         let Some(hub) = Hub::of(armed) else { return killed_at_start(&home, workspace.path(), &context) };
         let api = Api::new(&home, &hub);
         run = create(&api, workspace.path()).or(run);
-        let end = run.as_ref().and_then(|run| api.drive(run)).and_then(|_| api.audited(1));
+        let end = run.as_ref().and_then(|run| api.drive(run)).and_then(|_| api.audited(2));
         end.is_none()
     };
     finish(&home, workspace.path(), run, &context);
@@ -174,6 +174,17 @@ fn finish(home: &Home, workspace: &Path, run: Option<String>, context: &str) {
     let run = run.unwrap_or_else(|| create(&api, workspace).unwrap());
     let end = api.drive(&run).unwrap_or_else(|| panic!("{context}: the second hub died"));
     assert_eq!(end["state"], "completed", "{context}: {end}");
+    let applied = std::fs::read_to_string(workspace.join("runyard-demo.md")).unwrap_or_default();
+    assert!(
+        applied.starts_with("# A note from the demo agent"),
+        "{context}: what was approved is there: {applied:?}"
+    );
+    let left = std::fs::read_dir(workspace).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(
+        left.collect::<BTreeSet<_>>(),
+        BTreeSet::from(["README.md".into(), "runyard-demo.md".into()]),
+        "{context}"
+    );
     let page = api.get(&format!("/api/v1/runs/{run}/events?limit=500")).unwrap();
     let decisions = check_log(page["events"].as_array().unwrap(), context);
     api.audited(decisions).unwrap();

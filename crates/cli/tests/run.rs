@@ -133,7 +133,7 @@ fn check_timeline(seen: &[Value], stored: &[Value]) {
 #[test]
 fn a19_a_completed_run_exits_with_0_and_prints_exactly_the_stored_events() {
     let place = Place::new(Home::with(ALLOWED));
-    let ran = place.run(&["run", "look around"]);
+    let ran = place.run(&["run", "look around", "--keep"]);
     assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
     let first: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
     let stored = place.events(first["runId"].as_str().unwrap());
@@ -145,7 +145,7 @@ fn a19_a_completed_run_exits_with_0_and_prints_exactly_the_stored_events() {
 #[test]
 fn a19_json_is_the_run_at_its_end() {
     let place = Place::new(Home::with(ALLOWED));
-    let data = place.run(&["run", "look around", "--output", "json"]).data();
+    let data = place.run(&["run", "look around", "--keep", "--output", "json"]).data();
     assert_eq!(data["run"]["state"], "completed");
     assert_eq!(place.show(data["run"]["id"].as_str().unwrap()), data["run"]);
 }
@@ -235,7 +235,7 @@ fn detach_prints_the_id_and_returns_while_the_hub_goes_on() {
     assert_eq!((exit, code.as_str()), (1, "CONFLICT"));
     assert!(message.contains("runyard up"), "{message}");
     let _hub = place.home.up();
-    let ran = place.run(&["run", "look around", "--detach"]);
+    let ran = place.run(&["run", "look around", "--keep", "--detach"]);
     assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
     let run = ran.stdout.trim_end().to_owned();
     let [id] = &place.open(1)[..] else { panic!() };
@@ -246,10 +246,11 @@ fn detach_prints_the_id_and_returns_while_the_hub_goes_on() {
 #[test]
 fn c22_continue_is_a_new_run_in_the_same_session() {
     let place = Place::new(Home::with(ALLOWED));
-    let first = place.run(&["run", "look around", "--output", "json"]).data()["run"].clone();
+    let first = place.run(&["run", "look around", "--keep", "--output", "json"]).data()["run"].clone();
     let id = first["id"].as_str().unwrap();
     // From anywhere: agent and workspace are those of the run before.
-    let ran = Ran::of(&mut place.home.command(["run", "go on", "--continue", id, "--output", "json"]));
+    let ran =
+        Ran::of(&mut place.home.command(["run", "go on", "--keep", "--continue", id, "--output", "json"]));
     let second = ran.data()["run"].clone();
     assert_ne!(second["id"], first["id"]);
     assert_eq!(second["parentRunId"], first["id"]);
@@ -274,12 +275,41 @@ fn c12_an_approval_is_asked_on_the_terminal_with_its_exact_content() {
     terminal.wait_for("Answer with y, r or n.");
     terminal.wait_for("[n] reject > ");
     terminal.type_line("y");
+    // Its changes are shown before they are asked about, and nothing is there until they are approved.
+    terminal.wait_for("Apply these changes to your files in");
+    terminal.wait_for("[y] apply all  [n] reject > ");
+    let shown = terminal.screen();
+    for line in ["added runyard-demo.md +10 −0", "+# A note from the demo agent"] {
+        assert!(shown.lines().any(|shown| shown == line), "{line} is not in {shown}");
+    }
+    assert!(!place.folder.join("runyard-demo.md").exists());
+    terminal.type_line("r");
+    terminal.wait_for("Answer with y or n.");
+    terminal.wait_for("[y] apply all  [n] reject > ");
+    terminal.type_line("y");
     terminal.wait_for("completed");
+    assert!(place.folder.join("runyard-demo.md").exists());
     let raw = terminal.raw();
     assert!(raw.contains("\u{1b}[1;33mapproval needed:"), "no colours: {raw:?}");
     let (exit, screen) = terminal.ended();
     assert_eq!(exit, Some(0), "{screen}");
     assert!(!screen.contains("running 0s") && screen.contains("approved by owner"), "{screen}");
+}
+
+#[test]
+fn c12_what_was_typed_before_a_question_was_shown_does_not_answer_it() {
+    let place = Place::unlisted(Home::new());
+    let mut terminal = place.terminal(&["run", "look around"]);
+    // Three lines, more than are asked for; the terminal keeps them for whoever reads.
+    terminal.type_line("y\ny\ny");
+    terminal.wait_for("[y/N] ");
+    terminal.type_line("y");
+    terminal.type_line("y");
+    terminal.wait_for("[n] reject > ");
+    terminal.type_line("n");
+    let (exit, screen) = terminal.ended();
+    assert_eq!(exit, Some(1), "{screen}");
+    assert!(screen.lines().last().unwrap().starts_with("cancelled by owner"), "{screen}");
 }
 
 #[test]
@@ -308,7 +338,7 @@ fn a19_ctrl_c_on_the_terminal_cancels_while_it_asks() {
 fn c12_what_is_answered_elsewhere_is_not_asked_any_more() {
     let place = Place::new(Home::new());
     let _hub = place.home.up();
-    let mut terminal = place.terminal(&["run", "look around"]);
+    let mut terminal = place.terminal(&["run", "look around", "--keep"]);
     terminal.wait_for("[n] reject > ");
     let [id] = &place.open(1)[..] else { panic!() };
     place.approve(id);
@@ -320,7 +350,7 @@ fn c12_what_is_answered_elsewhere_is_not_asked_any_more() {
 #[test]
 fn a_hub_in_a_command_answers_other_processes_too() {
     let place = Place::new(Home::new());
-    let mut followed = place.follow(&["run", "look around"]);
+    let mut followed = place.follow(&["run", "look around", "--keep"]);
     followed.until("run.approval.requested");
     let [id] = &place.open(1)[..] else { panic!() };
     place.approve(id);
@@ -332,9 +362,9 @@ fn a_hub_in_a_command_answers_other_processes_too() {
 #[test]
 fn a_run_goes_on_when_the_command_that_was_its_hub_has_ended() {
     let place = Place::new(Home::new());
-    let mut first = place.follow(&["run", "first"]);
+    let mut first = place.follow(&["run", "first", "--keep"]);
     first.until("run.approval.requested");
-    let mut second = place.follow(&["run", "second"]);
+    let mut second = place.follow(&["run", "second", "--keep"]);
     second.until("run.approval.requested");
     let [one, other] = &place.open(2)[..] else { panic!() };
     place.approve(one);
@@ -355,7 +385,7 @@ fn a_run_goes_on_when_the_command_that_was_its_hub_has_ended() {
 fn following_survives_the_death_of_the_hub() {
     let place = Place::new(Home::new());
     let hub = place.home.up();
-    let mut followed = place.follow(&["run", "look around"]);
+    let mut followed = place.follow(&["run", "look around", "--keep"]);
     let run = followed.until("run.approval.requested");
     hub.signal(Signal::KILL);
     assert_eq!(hub.ended().0, None);
@@ -380,7 +410,7 @@ fn commands_that_start_at_once_share_one_hub() {
 #[test]
 fn tables_for_people_fit_a_terminal() {
     let place = Place::new(Home::with(ALLOWED));
-    place.run(&["run", "look around"]);
+    place.run(&["run", "look around", "--keep"]);
     for arguments in [
         &["runs", "list"][..],
         &["sessions"],

@@ -132,6 +132,9 @@ fn c08_whoever_comes_back_at_any_place_sees_the_identical_timeline() {
     assert!(watch(&mut stream, &mut watched), "it asks a second time");
     check_everywhere(&api, &run, &watched);
     api.approve(&api.asked(&run, &[]));
+    assert!(watch(&mut stream, &mut watched), "it asks to apply what it changed");
+    check_everywhere(&api, &run, &watched);
+    api.approve(&api.asked(&run, &[]));
     assert!(!watch(&mut stream, &mut watched), "it comes to its end");
     assert_eq!(watched.messages.last().unwrap().event, "run.completed");
     check_ended(&api, &run, &watched);

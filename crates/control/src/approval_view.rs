@@ -1,5 +1,6 @@
 //! An approval as answers show it: what is asked, exactly, and a title that names verb, object and scope.
 
+use runyard_domain::ApplyTo;
 use runyard_domain::gate::{Request, SideEffects};
 use runyard_domain::run::DecisionScope;
 use runyard_engine::{ApprovalRecord, ApprovalState};
@@ -39,6 +40,9 @@ pub struct ApprovalView {
     risk: String,
     /// Why it is asked and not simply done.
     reason: String,
+    /// Why it can only be rejected by now: a rule denies it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    denied: Option<String>,
     /// Where.
     workspace: WorkspaceView,
     /// The agent that asks.
@@ -67,7 +71,7 @@ fn request(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
         "description": "What is asked, by its kind: read, write, patch, shell, network, git_commit, git_push, publish, \
-                        deploy, secret, action, question or repeat.",
+                        deploy, secret, action, question, apply or repeat.",
         "properties": { "kind": { "type": "string" } },
         "required": ["kind"],
     })
@@ -90,6 +94,7 @@ impl ApprovalView {
             digest: asked.digest.clone(),
             risk: asked.risk.to_string(),
             reason: asked.reason.clone(),
+            denied: None,
             workspace: (&asked.workspace).into(),
             agent_id: asked.actor.id.clone(),
             expires_at: asked.expires_at.to_string(),
@@ -101,6 +106,14 @@ impl ApprovalView {
             }),
             answer: resolved.and_then(|resolved| resolved.answer.clone()),
         }
+    }
+}
+
+impl ApprovalView {
+    /// The same with what denies it by now.
+    #[must_use]
+    pub(crate) fn denied(self, denied: Option<String>) -> Self {
+        ApprovalView { denied, ..self }
     }
 }
 
@@ -140,6 +153,17 @@ fn title(request: &Request, workspace: &str, scope: DecisionScope) -> String {
             format!("Call {}, {effect}, in {workspace}", quoted(action))
         }
         Request::Question(question) => return format!("Answer {} for {workspace}", quoted(&question.prompt)),
+        Request::Apply { files, undo: true, .. } => {
+            format!("Take back what was applied to {} in {workspace}", listed(files))
+        }
+        Request::Apply { stats, files, to, .. } => {
+            let to = match to {
+                ApplyTo::Files => "the files of",
+                ApplyTo::Commit => "a commit in",
+                ApplyTo::Branch(name) => &format!("a new branch {} in", quoted(name)),
+            };
+            format!("Apply the changes ({stats}) of {} to {to} {workspace}", listed(files))
+        }
         Request::Repeat { step } => {
             format!("Repeat {} in {workspace}, which may have taken effect already", quoted(step))
         }

@@ -1,8 +1,8 @@
 //! Approvals: what waits for people, and their answers.
 
 use runyard_actions::{Action, ActionError, Context, DefinitionError, action};
-use runyard_domain::ApprovalId;
 use runyard_domain::run::DecisionScope;
+use runyard_domain::{ApprovalId, Comment, SelectedFile};
 use runyard_engine::{Decision, Engine, Resolve};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,7 +105,7 @@ async fn approval_show(input: One, ctx: &Context) -> Result<ApprovalAnswer, Acti
         record_refusal(&engine, ctx.actor(), ctx.action(), Some(record.run)).await;
         return Err(not_found(&format!("approval {asked}")));
     }
-    Ok(ApprovalAnswer { approval: ApprovalView::of(&record) })
+    Ok(ApprovalAnswer { approval: ApprovalView::of(&record).denied(engine.denied_by_now(&record)) })
 }
 
 /// A person's decision.
@@ -146,6 +146,44 @@ struct ResolveInput {
     scope: Reach,
     /// The answer to a question, by its schema.
     answer: Option<Value>,
+    /// Which part of the changes is approved: files by their id in the diff, each whole or by hunk. Without it all of them,
+    /// but for the protected ones.
+    #[schemars(with = "Option<Vec<SelectedSchema>>")]
+    selection: Option<Vec<SelectedFile>>,
+    /// What is said on lines of the changes; the agent hears it with `revise`.
+    #[serde(default)]
+    #[schemars(with = "Vec<CommentSchema>")]
+    comments: Vec<Comment>,
+    /// With a rejection: whether the agent is to try again, with the reason and the comments.
+    #[serde(default)]
+    revise: bool,
+}
+
+/// A file that is chosen.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "it only describes what the domain's type takes")]
+pub(crate) struct SelectedSchema {
+    /// The file's id in the diff.
+    #[schemars(length(min = 1, max = 64))]
+    file: String,
+    /// The hunks: 1, 2, 3, …; without them the whole file.
+    hunks: Option<Vec<u32>>,
+}
+
+/// A word on a line.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "it only describes what the domain's type takes")]
+struct CommentSchema {
+    /// The file's id in the diff.
+    #[schemars(length(min = 1, max = 64))]
+    file: String,
+    /// The line in the new text.
+    line: Option<u64>,
+    /// What is said.
+    #[schemars(length(min = 1, max = 2000))]
+    text: String,
 }
 
 /// Decide what a run asks. The first answer counts; the same again is fine.
@@ -170,8 +208,28 @@ async fn approval_resolve(input: ResolveInput, ctx: &Context) -> Result<Approval
             Reach::Run => DecisionScope::Run,
         },
         answer: input.answer,
+        selection: input.selection,
+        comments: input.comments,
+        revise: input.revise,
     };
     let engine = ctx.service::<Engine>()?;
-    let record = engine.resolve(id("id", &input.id)?, answer, ctx.actor()).await.map_err(failed)?;
+    let asked: ApprovalId = id("id", &input.id)?;
+    let comments = by_path(&engine, asked, answer.comments).await?;
+    let record = engine.resolve(asked, Resolve { comments, ..answer }, ctx.actor()).await.map_err(failed)?;
     Ok(ApprovalAnswer { approval: ApprovalView::of(&record) })
+}
+
+/// The comments with the paths of their files: an agent knows nothing of the ids in a diff.
+async fn by_path(
+    engine: &Engine,
+    asked: ApprovalId,
+    mut comments: Vec<Comment>,
+) -> Result<Vec<Comment>, ActionError> {
+    if !comments.is_empty() {
+        let run = engine.approval(asked).await.map_err(failed)?.run;
+        for comment in &mut comments {
+            comment.file = engine.diff_file(run, &comment.file).await.map_err(failed)?.0.path;
+        }
+    }
+    Ok(comments)
 }

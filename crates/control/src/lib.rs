@@ -9,8 +9,10 @@ mod approvals;
 mod audit;
 mod call_gate;
 mod catalog;
+mod diffs;
 mod failed;
 mod health;
+mod hunks;
 mod page;
 pub mod plain;
 mod policy;
@@ -34,6 +36,7 @@ pub use run_view::RunView;
 pub fn actions() -> Vec<Result<Action, DefinitionError>> {
     [
         runs::actions(),
+        diffs::actions(),
         approvals::actions(),
         policy::actions(),
         tokens::actions(),

@@ -1,5 +1,7 @@
 //! The policy: what the gate goes by, rules that people add, and what it would say to a request.
 
+mod covers;
+
 use runyard_actions::{Action, ActionError, Context, DefinitionError, Issue, action};
 use runyard_domain::Approval;
 use runyard_domain::gate::{self, Place, Policy, Preset, Request, Subject};
@@ -59,6 +61,11 @@ async fn policy_show(ctx: &Context) -> Result<PolicyAnswer, ActionError> {
 struct RuleAnswer {
     /// The rule.
     rule: RuleView,
+    /// What it covers, in words.
+    covers: String,
+    /// What else may have been meant, where the pattern says less than it may seem to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
     /// The version of the policy from now on.
     version: u64,
 }
@@ -81,7 +88,8 @@ async fn policy_add(input: RuleInput, ctx: &Context) -> Result<RuleAnswer, Actio
     let who = Who::from(ctx.actor());
     let stored = engine.installation().add_rule(input.rule()?, &who).await.map_err(failing)?;
     engine.policy_changed().await;
-    Ok(RuleAnswer { rule: (&stored).into(), version: engine.policy().version })
+    let (covers, hint) = covers::covers(&stored.rule);
+    Ok(RuleAnswer { rule: (&stored).into(), covers, hint, version: engine.policy().version })
 }
 
 /// A rule for a workspace that nobody has would silently never speak.
@@ -164,6 +172,7 @@ fn request(_: &mut SchemaGenerator) -> Schema {
         "type": "object",
         "properties": { "kind": { "type": "string" } },
         "required": ["kind"],
+        "additionalProperties": true,
     })
 }
 
@@ -211,6 +220,8 @@ async fn policy_test(input: Test, ctx: &Context) -> Result<Judged, ActionError> 
         ActionError::invalid_input(vec![Issue::at("agent", format!("Expected an agent profile: {known}."))])
     })?;
     let workspace = engine.workspaces().resolve(&input.workspace).await.map_err(failing)?;
+    // As it counts there: the workspace's own configuration may narrow it.
+    let agent = engine.agent_in(&workspace, &agent.id).await.map_err(failing)?;
     let policy = stricter(engine.policy(), agent.preset);
     let subject = Subject {
         agent: &agent.id,
@@ -224,14 +235,34 @@ async fn policy_test(input: Test, ctx: &Context) -> Result<Judged, ActionError> 
         now: engine.now(),
     };
     let judgement = gate::judge(&policy, &subject, &request);
+    if let Some(why) = agent.execution_policy.rules_out(&request) {
+        return Ok(Judged::ruled_out(&judgement, why, policy.version));
+    }
+    let notes = judgement.notes.iter().map(ToString::to_string);
     Ok(Judged {
         effect: judgement.effect.into(),
         reason: judgement.to_string(),
         risk: judgement.risk.to_string(),
         parts: judgement.parts.iter().map(JudgedPart::from).collect(),
-        notes: judgement.notes.iter().map(ToString::to_string).collect(),
+        notes: notes.chain(covers::notes(&policy, &judgement)).collect(),
         policy_version: policy.version,
     })
+}
+
+impl Judged {
+    /// What the execution policy rules out, whatever the gate says.
+    fn ruled_out(judgement: &gate::Judgement, why: &str, policy_version: u64) -> Self {
+        let effect = EffectWord::Deny;
+        let part = |part: &gate::Part| JudgedPart { what: part.what.clone(), effect, reason: why.to_owned() };
+        Judged {
+            effect,
+            reason: format!("Denied ({} risk): {why}.", judgement.risk),
+            risk: judgement.risk.to_string(),
+            parts: judgement.parts.iter().map(part).collect(),
+            notes: Vec::new(),
+            policy_version,
+        }
+    }
 }
 
 /// An agent profile may be stricter than the installation, never milder.

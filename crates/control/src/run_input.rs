@@ -1,7 +1,7 @@
 //! What a caller says of a run that is to be made.
 
 use runyard_domain::ExecutionPolicy;
-use runyard_domain::run::Task;
+use runyard_domain::run::{Budget, Task};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -56,8 +56,11 @@ pub(crate) struct ExecutionPolicySchema {
     /// How long it may be silent.
     #[schemars(default = "idle_ms", range(min = 1, max = ExecutionPolicy::TIMEOUT_MS_MAX))]
     idle_ms: u64,
-    /// What it may cost at most, in US dollars.
-    budget: Option<String>,
+    /// What it may use at most, as far as its backend says what it uses.
+    budget: Option<BudgetSchema>,
+    /// What becomes of what it changed: a person is asked to apply it, or it stays in the checkout for later.
+    #[schemars(default)]
+    changes: ChangesSchema,
     /// The secrets that it may be given.
     #[schemars(default)]
     secret_scope: SecretScopeSchema,
@@ -69,6 +72,31 @@ fn timeout_ms() -> u64 {
 
 fn idle_ms() -> u64 {
     ExecutionPolicy::default().idle_ms
+}
+
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum BudgetSchema {
+    /// What it may cost, in US dollars.
+    Cost(#[schemars(regex(pattern = DOLLARS))] String),
+    /// The limits.
+    Limits(BudgetLimitsSchema),
+}
+
+/// An amount in US dollars.
+const DOLLARS: &str = r"^[0-9]{1,13}(\.[0-9]{1,6})?$";
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct BudgetLimitsSchema {
+    /// What it may cost, in US dollars, as in "2.50".
+    #[schemars(regex(pattern = DOLLARS))]
+    cost_usd: Option<String>,
+    /// How many tokens, in and out together.
+    #[schemars(range(min = 1, max = Budget::TOKENS_MAX))]
+    tokens: Option<u64>,
 }
 
 #[derive(Default, serde::Serialize, JsonSchema)]
@@ -89,6 +117,15 @@ enum NetworkSchema {
     #[default]
     Ask,
     Allow,
+}
+
+#[derive(Default, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum ChangesSchema {
+    #[default]
+    Ask,
+    Keep,
 }
 
 #[derive(Default, serde::Serialize, JsonSchema)]
@@ -144,11 +181,16 @@ mod tests {
     fn the_schema_of_an_execution_policy_takes_what_the_domain_writes() {
         let schema = Schema::of_input::<Holder>();
         let mut written = serde_json::to_value(ExecutionPolicy::default()).unwrap();
-        written["budget"] = json!("2.50");
         written["secretScope"]["providerCredentials"] =
             json!([{ "profile": "codex", "secretRef": { "name": "openai", "keys": ["KEY"] } }]);
         assert_eq!(schema.issues(&json!({ "policy": written })), Ok(vec![]));
+        for budget in [json!("2.50"), json!({ "costUsd": "2" }), json!({ "costUsd": "2.50", "tokens": 9 })] {
+            written["budget"] = budget;
+            assert_eq!(schema.issues(&json!({ "policy": written })), Ok(vec![]));
+        }
         let read: ExecutionPolicy = serde_json::from_value(written).unwrap();
+        let budget = Budget { cost_usd: "2.50".parse().ok(), tokens: Some(9) };
+        assert_eq!(read.budget, Some(budget));
         assert_eq!(read.secret_scope.provider_credentials.len(), 1);
         assert_eq!(schema.issues_with_defaults(&json!({ "policy": {} })), Ok(vec![]));
         for wrong in [
@@ -156,6 +198,10 @@ mod tests {
             json!({ "approval": "always" }),
             json!({ "timeoutMs": 0 }),
             json!({ "colour": "red" }),
+            json!({ "budget": "1,5" }),
+            json!({ "budget": 1.5 }),
+            json!({ "budget": { "costUsd": 1.5 } }),
+            json!({ "budget": { "token": 1 } }),
         ] {
             let issues = schema.issues_with_defaults(&json!({ "policy": wrong })).unwrap();
             assert_eq!(issues.len(), 1, "{wrong}: {issues:?}");

@@ -112,4 +112,19 @@ mod tests {
             assert_eq!(serde_json::from_str::<Actor>(&text).unwrap(), actor, "{text}");
         }
     }
+    #[test]
+    fn an_actor_says_who_it_is_and_holds_exactly_what_it_was_given() {
+        let run = RunId::from_parts(1, &[2; 10]);
+        let actors = [
+            Actor::owner("ada"),
+            Actor::service("ci", ["tasks.write"]),
+            Actor::agent("codex", run, ["tasks.read"]),
+        ];
+        let said: Vec<String> = actors.iter().map(ToString::to_string).collect();
+        assert_eq!(said, ["person ada".to_owned(), "service ci".to_owned(), format!("agent codex in {run}")]);
+        assert_eq!(actors.each_ref().map(Actor::is_agent), [false, false, true]);
+        let may = |permission: &str| actors.each_ref().map(|actor| actor.grants.include(permission));
+        assert_eq!(may("tasks.write"), [true, true, false]);
+        assert_eq!(may("tasks.read"), [true, false, true]);
+    }
 }

@@ -76,11 +76,20 @@ mod tests {
 
     #[test]
     fn a_blobs_id_reads_back_and_nothing_else_does() {
-        let id = BlobId::from_bytes([0xa7; 32]);
-        assert_eq!(id.to_string().parse::<BlobId>().unwrap(), id);
-        let upper = id.to_string().to_uppercase();
-        for text in ["", "sha256:", "sha256:zz", "md5:00", upper.as_str(), &"é".repeat(35)] {
-            assert!(text.parse::<BlobId>().is_err(), "{text}");
+        let bytes: [u8; 32] = std::array::from_fn(|at| 0xa0 + at as u8);
+        let id = BlobId::from_bytes(bytes);
+        let text = "sha256:a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf";
+        assert_eq!((id.to_string().as_str(), format!("{id:?}").as_str()), (text, text));
+        assert_eq!(text.parse(), Ok(id));
+        assert_eq!(id.as_bytes(), &bytes);
+        assert_eq!(serde_json::to_value(id).unwrap(), text);
+        assert_eq!(serde_json::from_value::<BlobId>(text.into()).unwrap(), id);
+        let (digits, upper) = (text.replace("sha256:", ""), text.replace('f', "F"));
+        let (short, long) = (&text[..text.len() - 1], format!("{text}0"));
+        let no_digit = text.replace('f', "g");
+        for wrong in ["", "sha256:", "md5:00", &digits, &upper, short, &long, &no_digit, &"é".repeat(35)] {
+            assert_eq!(wrong.parse::<BlobId>(), Err(InvalidBlobId), "{wrong}");
+            assert!(serde_json::from_value::<BlobId>(wrong.into()).is_err(), "{wrong}");
         }
     }
 }

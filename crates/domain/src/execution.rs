@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::gate::Request;
+use crate::run::Budget;
+
 /// What a run may do. It can only narrow what the policy allows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -16,15 +19,35 @@ pub struct ExecutionPolicy {
     pub timeout_ms: u64,
     /// How long it may be silent.
     pub idle_ms: u64,
-    /// What it may cost at most, in US dollars.
+    /// What it may use at most.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub budget: Option<String>,
+    pub budget: Option<Budget>,
+    /// What becomes of what it changed.
+    #[serde(skip_serializing_if = "Changes::is_asked")]
+    pub changes: Changes,
     /// The secrets that it may be given.
     pub secret_scope: SecretScope,
 }
 
+/// What becomes of what a run changed in its checkout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Changes {
+    /// A person is asked to apply it before the run ends.
+    #[default]
+    Ask,
+    /// It stays in the checkout, to be looked at and applied later.
+    Keep,
+}
+
+impl Changes {
+    fn is_asked(&self) -> bool {
+        *self == Changes::Ask
+    }
+}
+
 /// How processes are confined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sandbox {
     /// They may read.
@@ -37,7 +60,7 @@ pub enum Sandbox {
 }
 
 /// Whether the network may be used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
     /// No.
@@ -50,7 +73,7 @@ pub enum Network {
 }
 
 /// Whether people may be asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Approval {
     /// Yes.
@@ -92,6 +115,41 @@ pub struct SecretRef {
 impl ExecutionPolicy {
     /// The longest time that a run may be given.
     pub const TIMEOUT_MS_MAX: u64 = 7 * 24 * 60 * 60 * 1000;
+
+    /// This policy, where `other` allows as much: of two words the stricter one counts, and of two limits the smaller.
+    #[must_use]
+    pub fn narrowed_by(&self, other: &ExecutionPolicy) -> ExecutionPolicy {
+        ExecutionPolicy {
+            sandbox: self.sandbox.min(other.sandbox),
+            network: self.network.min(other.network),
+            approval: self.approval.max(other.approval),
+            timeout_ms: self.timeout_ms.min(other.timeout_ms),
+            idle_ms: self.idle_ms.min(other.idle_ms),
+            changes: self.changes.max(other.changes),
+            budget: self.budget,
+            secret_scope: self.secret_scope.clone(),
+        }
+    }
+
+    /// Why it rules a request out, whatever the gate says; nothing where it does not.
+    pub fn rules_out(&self, request: &Request) -> Option<&'static str> {
+        match request {
+            Request::Network { .. }
+            | Request::GitPush { .. }
+            | Request::Publish { .. }
+            | Request::Deploy { .. }
+                if self.network == Network::Deny =>
+            {
+                Some("the run's execution policy denies the network")
+            }
+            Request::Write { .. } | Request::Patch { .. } | Request::GitCommit { .. }
+                if self.sandbox == Sandbox::ReadOnly =>
+            {
+                Some("the run's execution policy is read-only")
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Default for ExecutionPolicy {
@@ -103,7 +161,42 @@ impl Default for ExecutionPolicy {
             timeout_ms: 60 * 60 * 1000,
             idle_ms: 10 * 60 * 1000,
             budget: None,
+            changes: Changes::default(),
             secret_scope: SecretScope::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c11_an_execution_policy_rules_out_what_it_does_not_allow_and_nothing_else() {
+        let text = str::to_owned;
+        let writes = [
+            Request::Write { path: text("a"), content: None },
+            Request::Patch { files: vec![text("a")], patch: text("p") },
+            Request::GitCommit { message: text("m") },
+        ];
+        let connects = [
+            Request::Network { host: text("h"), port: None },
+            Request::GitPush { remote: text("r"), branch: text("b") },
+            Request::Publish { target: text("t") },
+            Request::Deploy { target: text("t") },
+        ];
+        let others = [
+            Request::Read { path: text("a") },
+            Request::Shell { command: text("curl x > y"), cwd: text(".") },
+        ];
+        let read_only = ExecutionPolicy { sandbox: Sandbox::ReadOnly, ..ExecutionPolicy::default() };
+        let offline = ExecutionPolicy { network: Network::Deny, ..ExecutionPolicy::default() };
+        for (policy, ruled_out) in
+            [(&read_only, &writes[..]), (&offline, &connects[..]), (&ExecutionPolicy::default(), &[])]
+        {
+            for request in writes.iter().chain(&connects).chain(&others) {
+                assert_eq!(policy.rules_out(request).is_some(), ruled_out.contains(request), "{request:?}");
+            }
         }
     }
 }

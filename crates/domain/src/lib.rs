@@ -5,6 +5,7 @@
 
 mod actor;
 mod blob;
+mod diff;
 mod errors;
 mod event;
 mod execution;
@@ -18,10 +19,11 @@ mod workspace;
 
 pub use actor::{Actor, ActorKind, Grants};
 pub use blob::{BlobId, InvalidBlobId};
+pub use diff::{ApplyTo, Comment, DiffFile, DiffParts, DiffStats, DiffText, SelectedFile};
 pub use errors::{ApplicationCode, Class, Code, ErrorCode, InvalidCode, Retry, Row, errors_markdown};
 pub use event::Event;
 pub use execution::{
-    Approval, ExecutionPolicy, Network, ProviderCredential, Sandbox, SecretRef, SecretScope,
+    Approval, Changes, ExecutionPolicy, Network, ProviderCredential, Sandbox, SecretRef, SecretScope,
 };
 pub use ids::{
     AppendId, ApprovalId, ArtifactId, CommandId, EventId, InvalidId, InvocationId, RuleId, RunId, SessionId,

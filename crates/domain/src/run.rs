@@ -3,14 +3,20 @@
 //! State is only ever folded from events ([`Run::fold`]); nothing else makes a [`RunState`]. What is said in an event is decided
 //! elsewhere; here is only what is legal and what it means.
 
+mod budget;
+mod changes;
 mod event;
 mod facts;
 mod failure;
 mod fold;
+mod review;
 mod state;
 
+pub use budget::{Budget, Dollars, Exceeded, InvalidDollars, Metered, Usage};
+pub use changes::{Applied, Applying, Carries, DiffReady};
 pub use event::{RunEvent, UnreadableEvent};
 pub use facts::*;
 pub use failure::{Failure, FailureKind};
 pub use fold::{Grant, Metrics, OpenStep, QUEUED_TURNS_MAX, QueuedTurn, Run};
+pub use review::{ApplyStatus, Review, Work};
 pub use state::{Asked, Illegal, RunState};

@@ -90,9 +90,22 @@ mod tests {
     fn a_surface_reads_back_from_its_word_and_code_cannot_be_named() {
         for surface in Surface::DEFAULT {
             assert_eq!(surface.as_str().parse(), Ok(surface));
+            assert_eq!(surface.to_string(), surface.as_str());
             assert_eq!(serde_json::to_value(surface).unwrap(), surface.as_str());
         }
         assert_eq!("code".parse::<Surface>(), Err(UnknownSurface("code".into())));
         assert!(serde_json::from_value::<Surface>("code".into()).is_err());
+    }
+    #[test]
+    fn only_a_page_that_asks_the_person_first_needs_no_confirmation_flag() {
+        let [asking, others]: [Vec<Surface>; 2] = [false, true].map(|enforced| {
+            Surface::DEFAULT
+                .into_iter()
+                .chain([Surface::Code])
+                .filter(|surface| surface.enforces_confirmation() == enforced)
+                .collect()
+        });
+        assert_eq!(asking, [Surface::React, Surface::Dev]);
+        assert_eq!(others.len(), 6);
     }
 }

@@ -23,12 +23,10 @@ impl Timestamp {
         const FIRST: i64 = -62_167_219_200_000;
         // 9999-12-30T22:00:00Z, the last that has a date in every time zone.
         const LAST: i64 = 253_402_207_200_000;
-        Timestamp(if unix_ms < FIRST {
-            FIRST
-        } else if unix_ms > LAST {
-            LAST
-        } else {
-            unix_ms
+        Timestamp(match unix_ms {
+            ..FIRST => FIRST,
+            FIRST..=LAST => unix_ms,
+            _ => LAST,
         })
     }
 
@@ -38,15 +36,13 @@ impl Timestamp {
     }
 
     /// How many milliseconds have gone by since `earlier`; none when the clock was set back.
-    pub const fn ms_since(self, earlier: Timestamp) -> u64 {
-        let ms = self.0.saturating_sub(earlier.0);
-        if ms < 0 { 0 } else { ms.unsigned_abs() }
+    pub fn ms_since(self, earlier: Timestamp) -> u64 {
+        self.0.saturating_sub(earlier.0).max(0).unsigned_abs()
     }
 
     /// The time so many milliseconds later.
     pub const fn plus_ms(self, ms: u64) -> Timestamp {
-        let ms = if ms > i64::MAX.unsigned_abs() { i64::MAX } else { ms as i64 };
-        Timestamp::from_unix_ms(self.0.saturating_add(ms))
+        Timestamp::from_unix_ms(self.0.saturating_add_unsigned(ms))
     }
 }
 
@@ -102,5 +98,19 @@ mod tests {
         check(i64::MIN, "0000-01-01T00:00:00.000Z");
         assert_eq!("2023-11-14T23:13:20+01:00".parse(), Ok(Timestamp::from_unix_ms(1_700_000_000_000)));
         assert_eq!("yesterday".parse::<Timestamp>(), Err(InvalidTimestamp));
+        let time = Timestamp::from_unix_ms(7);
+        assert_eq!(serde_json::to_value(time).unwrap(), "1970-01-01T00:00:00.007Z");
+        assert_eq!(serde_json::from_value::<Timestamp>("1970-01-01T00:00:00.007Z".into()).unwrap(), time);
+        assert!(serde_json::from_value::<Timestamp>("yesterday".into()).is_err());
+    }
+
+    #[test]
+    fn a_time_is_counted_from_another_one_and_never_below_nothing() {
+        let (early, late) = (Timestamp::from_unix_ms(-3), Timestamp::from_unix_ms(7));
+        assert_eq!((late.ms_since(early), early.ms_since(late), late.ms_since(late)), (10, 0, 0));
+        assert_eq!(early.plus_ms(10), late);
+        assert_eq!((late.unix_ms(), early.unix_ms()), (7, -3));
+        let last = Timestamp::from_unix_ms(i64::MAX);
+        assert_eq!((late.plus_ms(u64::MAX), last.plus_ms(1)), (last, last));
     }
 }

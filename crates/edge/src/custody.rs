@@ -22,7 +22,11 @@
 //! What holds when somebody kills a supervisor with SIGKILL: the guard or the keeper alone, the tree ends. Both in the same
 //! moment, the program itself ends, unless it is one that runs as another user; what it started may be left. A process that
 //! became another user cannot be signalled; it is waited for, and the lock stays held. Limits, niceness and file mode mask
-//! are those of the edge. Only Linux has what this needs; namespaces and cgroups are not used here.
+//! are those of the edge. Only Linux has what this needs; cgroups are not used, and namespaces are the sandbox's matter.
+//!
+//! A confined program is started through bubblewrap, which hands on how it ended, a signal as 128 and its number. The gentle
+//! signals pass bubblewrap by: it would take the program with it at once. What a confined program leaves behind is killed with its
+//! namespace as soon as it ends.
 
 mod kin;
 mod lock;
@@ -48,6 +52,8 @@ pub use lock::wait_until_gone;
 pub use supervisor::supervise;
 use wire::{Order, REPORT_BYTES_MAX, Report};
 
+use crate::sandbox::Confinement;
+
 /// The hidden command that [`supervise`] is the body of.
 pub const COMMAND: &str = "child";
 /// The binary that runs, also when its file has been replaced since.
@@ -63,6 +69,7 @@ pub struct Supervised {
     program: PathBuf,
     lock: PathBuf,
     grace: Duration,
+    confinement: Confinement,
 }
 
 impl Supervised {
@@ -71,7 +78,8 @@ impl Supervised {
     /// As long as anything started here is left, `lock` is held (see [`wait_until_gone`]). Its directory must exist, and
     /// should not be one that the program may write to.
     pub fn new(lock: impl Into<PathBuf>) -> Supervised {
-        Supervised { program: THIS_BINARY.into(), lock: lock.into(), grace: GRACE }
+        let confinement = Confinement::None;
+        Supervised { program: THIS_BINARY.into(), lock: lock.into(), grace: GRACE, confinement }
     }
 
     /// Supervised by another binary.
@@ -84,8 +92,13 @@ impl Supervised {
         Supervised { grace: grace.min(wire::GRACE_MAX), ..self }
     }
 
+    /// With this confinement around the program; the supervisors stay outside.
+    pub fn confined(self, confinement: Confinement) -> Supervised {
+        Supervised { confinement, ..self }
+    }
+
     async fn launch(&self, launch: Launch) -> io::Result<Process> {
-        let order = Order::new(launch, self.grace).to_bytes()?;
+        let order = Order::new(self.confinement.wrap(launch)?, self.grace).to_bytes()?;
         let mut held = self.guard()?;
         held.expect(Report::Ready).await?;
         let (stdin, our_stdin) = io::pipe()?;

@@ -17,8 +17,9 @@ use crate::private;
 
 const KEY_BYTES: usize = 32;
 const KEY_FILE: &str = "digest.key";
-/// What else is ever signed with the key begins with another line.
-const PURPOSE: &[u8] = b"runyard request 1\n";
+/// What a digest is for stands before the content, so that none can be taken for another's.
+const REQUEST: &[u8] = b"runyard request 1\n";
+const CHANGES: &[u8] = b"runyard changes 1\n";
 
 /// The key of an edge's digests.
 #[derive(Clone)]
@@ -49,11 +50,20 @@ impl DigestKey {
 
     /// The digest of a request as the backend made it, in hexadecimal digits.
     pub(crate) fn of_request(&self, request: &Request) -> String {
-        let mut mac = self.0.clone();
-        mac.update(PURPOSE);
         // It can always be written as JSON; were it not so, its content still tells it apart.
         let value = serde_json::to_value(request).unwrap_or_else(|_| format!("{request:?}").into());
-        mac.update(sorted(value).to_string().as_bytes());
+        self.signed(REQUEST, sorted(value).to_string().as_bytes())
+    }
+
+    /// The digest of what changed in a run's checkout, or of a part of it that was chosen.
+    pub(crate) fn of_changes(&self, described: &[u8]) -> String {
+        self.signed(CHANGES, described)
+    }
+
+    fn signed(&self, purpose: &[u8], content: &[u8]) -> String {
+        let mut mac = self.0.clone();
+        mac.update(purpose);
+        mac.update(content);
         let mut digest = String::with_capacity(64);
         for byte in mac.finalize().into_bytes() {
             let _ = write!(digest, "{byte:02x}");

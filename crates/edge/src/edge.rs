@@ -23,6 +23,7 @@ use crate::digest::DigestKey;
 use crate::outbox::{Closing, Outbox, Settled};
 use crate::places::Places;
 use crate::policies::Policies;
+use crate::sandbox::Sandboxes;
 use crate::session::{self, CLOSE_PATIENCE, Said};
 use crate::{AllowList, EdgeError, Supervision, private};
 
@@ -45,8 +46,8 @@ pub struct EdgeOptions {
     pub url: String,
     /// The `PATH` of what a run starts.
     pub search_path: String,
-    /// What confines the processes that it starts, in words.
-    pub sandbox: String,
+    /// What confines the processes that it starts.
+    pub sandboxes: Sandboxes,
     /// The backends, by kind.
     pub backends: BTreeMap<String, Arc<dyn Backend>>,
     /// The allow-list.
@@ -64,7 +65,7 @@ pub(crate) struct Shared {
     pub(crate) home: PathBuf,
     pub(crate) url: String,
     pub(crate) search_path: String,
-    pub(crate) sandbox: String,
+    pub(crate) sandboxes: Sandboxes,
     pub(crate) backends: BTreeMap<String, Arc<dyn Backend>>,
     pub(crate) workspaces: AllowList,
     pub(crate) supervision: Arc<dyn Supervision>,
@@ -89,12 +90,12 @@ impl Edge {
         let key = DigestKey::of(&home)?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Ok(Edge {
-            hello: FromEdge::Hello { edge_id: options.id, version, sandbox: options.sandbox.clone() },
+            hello: FromEdge::Hello { edge_id: options.id, version, sandbox: options.sandboxes.to_string() },
             shared: Arc::new(Shared {
                 home,
                 url: options.url,
                 search_path: options.search_path,
-                sandbox: options.sandbox,
+                sandboxes: options.sandboxes,
                 backends: options.backends,
                 workspaces: options.workspaces,
                 supervision: options.supervision,

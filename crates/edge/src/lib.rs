@@ -5,11 +5,13 @@
 //! record of its own: what is durable is what the hub said is. Each run has one directory, `runs/<run id>` in the edge's home:
 //! `checkout`, `home` (with `tmp`), and `custody.lock`.
 
+mod applying;
 mod asks;
-mod checkout;
+mod blocking;
 pub mod custody;
 mod digest;
 mod edge;
+mod ending;
 mod error;
 mod journal;
 mod outbox;
@@ -17,6 +19,8 @@ mod places;
 mod policies;
 mod prepare;
 mod private;
+mod review;
+pub mod sandbox;
 mod scribe;
 mod session;
 mod supervision;

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use runyard_domain::{RunId, SessionId};
 
-use crate::{checkout, private};
+use runyard_checkout::discard;
+
+use crate::private;
 
 /// The directories of one run. The checkout outlives the run; the rest goes with it.
 #[derive(Clone, Debug)]
@@ -42,6 +44,16 @@ impl Places {
         self.directory.join("checkout")
     }
 
+    /// What the checkout began as. It lies where no agent writes.
+    pub(crate) fn base(&self) -> PathBuf {
+        self.directory.join("base")
+    }
+
+    /// What applying its changes needs to be finished or taken back.
+    pub(crate) fn applied(&self) -> PathBuf {
+        self.directory.join("applied")
+    }
+
     /// What its processes take for the user's home.
     pub(crate) fn home(&self) -> PathBuf {
         self.directory.join("home")
@@ -66,8 +78,8 @@ impl Places {
 
     /// Removes what a run that is over no longer needs. The checkout stays for review.
     pub(crate) fn tidy(&self) -> io::Result<()> {
-        checkout::discard(&self.home())?;
-        checkout::discard(&self.checkout().with_extension("draft"))?;
+        discard(&self.home())?;
+        discard(&self.checkout().with_extension("draft"))?;
         absent(fs::remove_file(self.lock()))?;
         match fs::remove_dir(&self.directory) {
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),

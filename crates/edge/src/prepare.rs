@@ -1,25 +1,26 @@
 //! What an edge checks and prepares before a run's backend starts, in the order in which the run says so.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use runyard_backend::Backend;
 use runyard_backend::link::{OpenRun, Stage};
+use runyard_backend::{Backend, failpoint};
+use runyard_checkout::{How, Made};
 use runyard_domain::Code;
 use runyard_domain::run::{Failure, FailureKind};
 use runyard_redact::{Kind, Known, Redactor};
 use tokio::sync::watch;
 
-use crate::checkout::{self, CheckoutError, Copied, Limits};
+use crate::blocking::blocking;
 use crate::edge::Shared;
 use crate::places::Places;
 use crate::private;
+use crate::sandbox::{self, Confinement, InForce, Needs};
 
 /// What is checked, in order.
 pub(crate) const CHECKS: [&str; 7] =
-    ["processes", "workspace", "backend", "policy", "credentials", "sandbox", "checkout"];
+    ["processes", "workspace", "backend", "policy", "credentials", "checkout", "sandbox"];
 
 /// A run that is ready to start.
 pub(crate) struct Prepared {
@@ -29,6 +30,8 @@ pub(crate) struct Prepared {
     pub(crate) found: BTreeMap<String, String>,
     /// What cannot be relied on.
     pub(crate) degraded: Vec<String>,
+    /// How its processes are started.
+    pub(crate) confinement: Confinement,
 }
 
 /// Checks everything, and makes the checkout of a run that has not started yet.
@@ -49,11 +52,7 @@ pub(crate) async fn prepare(
     settled.map_err(|error| own_fault("processes of an earlier session are still there", &error))?;
     note("processes", "none of an earlier session is left".to_owned());
 
-    let root = edge.workspaces.root(open.workspace.id).await.map_err(|error| {
-        let message = format!("the workspace {} is not on this edge's allow-list", open.workspace.label);
-        tracing::info!(run = %open.run, %error, "a run's workspace was refused");
-        Failure::new(Code::WorkspaceOutsideAllowlist, message)
-    })?;
+    let root = allowed_root(edge, open).await?;
     note("workspace", format!("{} is on the allow-list", open.workspace.label));
     let redactor = redactor(edge, open, places, &root)?;
     let safe = |text: &str| redactor.text(Kind::Text, text).into_inner();
@@ -74,22 +73,41 @@ pub(crate) async fn prepare(
         policy.ok_or_else(|| Failure::new(Code::PermissionDenied, "the edge holds no policy to judge by"))?;
     note("policy", format!("version {}, preset {}", policy.version, open.approval_policy.preset));
     note("credentials", "no secret is projected".to_owned());
-    note("sandbox", edge.sandbox.clone());
+    let Checkout { found: in_checkout, borrowed, mut degraded } =
+        checkout(&*backend, open, &root, places, living).await?;
+    note("checkout", safe(&in_checkout));
 
-    let (checkout, degraded) = match open.stage {
-        Stage::Running => (kept(places)?, Vec::new()),
-        Stage::Planned | Stage::Accepted | Stage::Preparing => {
-            let copied = copy(&root, places, Arc::clone(living)).await?;
-            runyard_backend::failpoint::reach("checkout.made");
-            (described(&copied), copied.degraded().iter().map(|reason| safe(reason)).collect())
-        }
+    let within = sandbox::Places {
+        checkout: places.checkout(),
+        homes: vec![places.home(), shared],
+        readable: borrowed,
+        hidden: vec![root],
     };
-    note("checkout", checkout);
-    Ok(Prepared { backend, redactor, found, degraded })
+    let needs = if backend.info().needs_network { Needs::Network } else { Needs::Nothing };
+    let InForce { confinement, found: in_force, degraded: unconfined } =
+        edge.sandboxes.for_run(&open.execution_policy, needs, within);
+    note("sandbox", safe(&in_force));
+    degraded.extend(unconfined);
+    let degraded = degraded.iter().map(|reason| safe(reason)).collect();
+    Ok(Prepared { backend, redactor, found, degraded, confinement })
+}
+
+/// The workspace's directory, which only its edge knows.
+pub(crate) async fn allowed_root(edge: &Shared, open: &OpenRun) -> Result<PathBuf, Failure> {
+    edge.workspaces.root(open.workspace.id).await.map_err(|error| {
+        let message = format!("the workspace {} is not on this edge's allow-list", open.workspace.label);
+        tracing::info!(run = %open.run, %error, "a run's workspace was refused");
+        Failure::new(Code::WorkspaceOutsideAllowlist, message)
+    })
 }
 
 /// A redactor that knows this run's token and places.
-fn redactor(edge: &Shared, open: &OpenRun, places: &Places, root: &Path) -> Result<Redactor, Failure> {
+pub(crate) fn redactor(
+    edge: &Shared,
+    open: &OpenRun,
+    places: &Places,
+    root: &Path,
+) -> Result<Redactor, Failure> {
     let known = [Known::named("RUNYARD_RUN_TOKEN", open.run_token.clone())];
     let built = (edge.redactors)()
         .known(known)
@@ -104,56 +122,80 @@ fn redactor(edge: &Shared, open: &OpenRun, places: &Places, root: &Path) -> Resu
     })
 }
 
-/// The checkout of a run that had started, as it is.
-fn kept(places: &Places) -> Result<String, Failure> {
-    match places.checkout().is_dir() {
-        true => Ok("kept as it was".to_owned()),
-        false => Err(Failure::new(Code::OutcomeUnknown, "the run had started, and its checkout is gone")),
-    }
+/// A checkout that is there.
+struct Checkout {
+    /// What was found.
+    found: String,
+    /// Directories of objects that it borrows.
+    borrowed: Vec<PathBuf>,
+    /// What of it cannot be relied on.
+    degraded: Vec<String>,
 }
 
-async fn copy(root: &Path, places: &Places, living: Arc<watch::Sender<()>>) -> Result<Copied, Failure> {
-    /// Stops the copy when nobody waits for it any more.
-    struct Stop(Arc<AtomicBool>);
-    impl Drop for Stop {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
+/// The run's checkout: made where it has not started yet, and left as it is where it has.
+async fn checkout(
+    backend: &dyn Backend,
+    open: &OpenRun,
+    root: &Path,
+    places: &Places,
+    living: &Arc<watch::Sender<()>>,
+) -> Result<Checkout, Failure> {
+    let plain =
+        |found: &str| Checkout { found: found.to_owned(), borrowed: Vec::new(), degraded: Vec::new() };
+    if !backend.info().checkout {
+        private::make_directory(&places.checkout())
+            .map_err(|error| own_fault("the run's directory cannot be made", &error))?;
+        return Ok(plain("none: it works on no files"));
     }
-    let stop = Stop(Arc::default());
-    let (root, to, stopped) = (root.to_owned(), places.checkout(), Arc::clone(&stop.0));
-    let copied = tokio::task::spawn_blocking(move || {
-        let copied = checkout::make(&root, &to, Limits::default(), &stopped);
-        // The session is not over before its copy is: the next one would use the same place.
-        drop(living);
-        copied
-    })
-    .await;
-    let code = |error: &CheckoutError| match error {
-        CheckoutError::TooManyFiles(_) | CheckoutError::TooLarge(_) | CheckoutError::TooDeep { .. } => {
-            Code::ValidationError
-        }
-        CheckoutError::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
-            Code::StorageDiskFull
-        }
-        CheckoutError::Io { .. } | CheckoutError::Stopped => Code::StorageIo,
-    };
-    match copied {
-        Ok(copied) => copied.map_err(|error| Failure::new(code(&error), error.to_string())),
+    if open.stage != Stage::Running {
+        let made = make(root, places, living).await?;
+        failpoint::reach("checkout.made");
+        let (found, degraded) = (described(&made), made.degraded());
+        return Ok(Checkout { found, borrowed: made.borrowed, degraded });
+    }
+    if !places.checkout().is_dir() {
+        return Err(Failure::new(Code::OutcomeUnknown, "the run had started, and its checkout is gone"));
+    }
+    let borrowed = runyard_checkout::borrowed(&places.base());
+    let borrowed = borrowed.map_err(|error| own_fault("what the checkout began as is gone", &error))?;
+    Ok(Checkout { borrowed, ..plain("kept as it was") })
+}
+
+/// Makes the checkout of a run that has not started yet. It appears when it is whole.
+async fn make(root: &Path, places: &Places, living: &Arc<watch::Sender<()>>) -> Result<Made, Failure> {
+    let (root, checkout, base) = (root.to_owned(), places.checkout(), places.base());
+    let options = runyard_checkout::Options::default();
+    let made =
+        blocking(living, move |stop| runyard_checkout::make(&root, &checkout, &base, &options, stop)).await;
+    match made {
+        Ok(made) => made.map_err(|error| Failure::new(error.code(), error.to_string())),
         Err(error) => Err(own_fault("the checkout could not be made", &error)),
     }
 }
 
-fn described(copied: &Copied) -> String {
-    let mut described = format!("a private copy of {} files, {} bytes", copied.files, copied.bytes);
-    if copied.special > 0 {
-        described.push_str(&format!("; {} special files are left out", copied.special));
+fn described(made: &Made) -> String {
+    let mut described = match &made.how {
+        How::Clone { branch, .. } => {
+            let branch = branch.as_deref().map(|branch| format!(" of {branch}")).unwrap_or_default();
+            format!("a private clone{branch}, {} files, {} bytes", made.files, made.bytes)
+        }
+        How::Copy(_) => format!("a private copy of {} files, {} bytes", made.files, made.bytes),
+    };
+    let more = [
+        (made.uncommitted, "changed and not committed"),
+        (made.untracked, "untracked"),
+        (made.special, "special files left out"),
+        (made.submodules.count, "submodules not brought"),
+        (made.left_out.count, "left out, since they hold secrets"),
+    ];
+    for (count, what) in more.into_iter().filter(|(count, _)| *count > 0) {
+        described.push_str(&format!("; {count} {what}"));
     }
     described
 }
 
 /// A failure of the edge itself. The detail may hold private paths and goes to the edge's own log.
-fn own_fault(message: &str, error: &(dyn std::error::Error + 'static)) -> Failure {
+pub(crate) fn own_fault(message: &str, error: &(dyn std::error::Error + 'static)) -> Failure {
     tracing::error!(error, "{message}");
     Failure::new(Code::StorageIo, message)
 }

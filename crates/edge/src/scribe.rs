@@ -224,6 +224,14 @@ impl Scribe {
                 answer_schema: json(&question.answer_schema),
             }),
             R::Repeat { step } => R::Repeat { step: line(step) },
+            R::Apply { base, target, stats, files, to, undo } => R::Apply {
+                base: line(base),
+                target: line(target),
+                stats: *stats,
+                files: files.iter().map(|file| line(file)).collect(),
+                to: to.clone(),
+                undo: *undo,
+            },
         }
     }
 
@@ -354,6 +362,10 @@ pub(crate) fn shortened(request: Request) -> Request {
         }
         R::Question(Question { prompt, .. }) => {
             R::Question(Question { prompt: line(prompt), answer_schema: Value::Null })
+        }
+        R::Apply { base, target, stats, files, to, undo } => {
+            let files = files.into_iter().map(line).collect();
+            R::Apply { base: line(base), target: line(target), stats, files, to, undo }
         }
         R::Repeat { step } => R::Repeat { step: line(step) },
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use runyard_backend::failpoint;
-use runyard_backend::link::{OpenRun, Report, Stage};
+use runyard_backend::link::{OpenRun, Report, Stage, Work};
 use runyard_backend::{Answer, Command, Ending, JournalError, Session, SessionSpec, Signal};
 use runyard_domain::ApprovalId;
 use runyard_domain::gate::Preset;
@@ -19,10 +19,12 @@ use tokio::time::{sleep_until, timeout};
 
 use crate::asks::Asks;
 use crate::edge::Shared;
+use crate::ending;
 use crate::journal::{Entries, Entry, journal};
 use crate::outbox::{Closing, Outbox};
 use crate::places::Places;
 use crate::prepare::{CHECKS, Prepared, prepare};
+use crate::sandbox::Confinement;
 use crate::scribe::{Breach, Scribe};
 
 /// How many commands and answers wait for a backend at most.
@@ -47,6 +49,9 @@ pub(crate) async fn run(
     mut closing: watch::Receiver<Closing>,
     living: &Arc<watch::Sender<()>>,
 ) {
+    if open.work != Work::Drive {
+        return ending::run(&edge, open, outbox, closing, living).await;
+    }
     let places = Places::of(&edge.home, open.run);
     let prepared = tokio::select! {
         biased;
@@ -72,7 +77,7 @@ pub(crate) async fn run(
 }
 
 /// Waits until the session is to close.
-async fn closed(closing: &mut watch::Receiver<Closing>) -> Closing {
+pub(crate) async fn closed(closing: &mut watch::Receiver<Closing>) -> Closing {
     let closing = closing.wait_for(|closing| *closing != Closing::Open).await;
     closing.map_or(Closing::Closed, |closing| *closing)
 }
@@ -98,12 +103,16 @@ async fn accept_and_prepare(
             return Ok(None);
         }
     };
+    let mut reports = Vec::new();
     if open.stage != Stage::Running {
         let info = prepared.backend.info();
         let (backend_kind, protocol) = (info.backend_kind.to_owned(), info.protocol.to_owned());
-        let degraded = prepared.degraded.iter().cloned();
-        let mut reports = vec![Report::Started { backend_kind, protocol, checks: prepared.found.clone() }];
-        reports.extend(degraded.map(|reason| Report::Signal(Signal::Degraded { reason })));
+        reports.push(Report::Started { backend_kind, protocol, checks: prepared.found.clone() });
+    }
+    // Also of a run that goes on: what confined it may be gone meanwhile.
+    let degraded = prepared.degraded.iter().cloned();
+    reports.extend(degraded.map(|reason| Report::Signal(Signal::Degraded { reason })));
+    if !reports.is_empty() {
         outbox.put(reports).await?;
     }
     Ok(Some(prepared))
@@ -184,7 +193,7 @@ impl Drive {
     }
 
     async fn go(mut self, edge: &Shared, prepared: Prepared, places: &Places) {
-        let spec = self.spec(edge, places);
+        let spec = self.spec(edge, places, prepared.confinement);
         let (journal, mut entries) = journal();
         let mut opening = prepared.backend.open(spec, journal);
         let mut session = None;
@@ -216,7 +225,7 @@ impl Drive {
         }
     }
 
-    fn spec(&self, edge: &Shared, places: &Places) -> SessionSpec {
+    fn spec(&self, edge: &Shared, places: &Places, confinement: Confinement) -> SessionSpec {
         SessionSpec {
             run: self.open.run,
             profile: self.open.backend_profile.clone(),
@@ -225,7 +234,7 @@ impl Drive {
             home: Places::of_session(&edge.home, self.open.session, &self.open.backend_profile.profile),
             policy: self.open.execution_policy.clone(),
             environment: environment(edge, &self.open, places),
-            processes: edge.supervision.under(&places.lock()),
+            processes: edge.supervision.under(&places.lock(), confinement),
         }
     }
 

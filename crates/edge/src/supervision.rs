@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use runyard_backend::Processes;
 
 use crate::custody::{Supervised, wait_until_gone};
+use crate::sandbox::Confinement;
 
 /// What is left of an earlier session for longer than this cannot be stopped.
 const SETTLED_MAX: Duration = Duration::from_secs(60);
@@ -17,8 +18,8 @@ const SETTLED_MAX: Duration = Duration::from_secs(60);
 /// held, also by an edge that is dead by now.
 #[async_trait]
 pub trait Supervision: Send + Sync {
-    /// Starts processes under this lock.
-    fn under(&self, lock: &Path) -> Arc<dyn Processes>;
+    /// Starts processes under this lock, confined so.
+    fn under(&self, lock: &Path, confinement: Confinement) -> Arc<dyn Processes>;
 
     /// Waits until nothing that was started under this lock is left.
     async fn settled(&self, lock: &Path) -> io::Result<()>;
@@ -44,8 +45,8 @@ impl Supervisors {
 
 #[async_trait]
 impl Supervision for Supervisors {
-    fn under(&self, lock: &Path) -> Arc<dyn Processes> {
-        let supervised = Supervised::new(lock);
+    fn under(&self, lock: &Path, confinement: Confinement) -> Arc<dyn Processes> {
+        let supervised = Supervised::new(lock).confined(confinement);
         Arc::new(match &self.program {
             Some(program) => supervised.with_program(program),
             None => supervised,

@@ -6,6 +6,8 @@
     reason = "the helpers of tests fail like tests"
 )]
 
+#[path = "custody/confined.rs"]
+mod confined;
 #[path = "custody/marked.rs"]
 mod marked;
 
@@ -18,6 +20,7 @@ use std::time::Duration;
 use marked::{PATIENCE, marked, no_supervisor_left, supervisors};
 use runyard_backend::{Exit, Launch, Process, ProcessError, Processes};
 use runyard_edge::custody::{Supervised, wait_until_gone};
+use runyard_edge::sandbox::Confinement;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -30,11 +33,19 @@ const GRACE: Duration = Duration::from_millis(20);
 
 struct Place {
     directory: tempfile::TempDir,
+    confinement: Confinement,
 }
 
 impl Place {
     fn new() -> Place {
-        Place { directory: tempfile::tempdir().unwrap() }
+        Place { directory: tempfile::tempdir().unwrap(), confinement: Confinement::None }
+    }
+
+    /// One in which everything is started in a sandbox.
+    async fn confined() -> Place {
+        let directory = tempfile::tempdir().unwrap();
+        let confinement = confined::confinement(directory.path()).await;
+        Place { directory, confinement }
     }
 
     fn lock(&self) -> PathBuf {
@@ -51,7 +62,8 @@ impl Place {
     }
 
     fn supervised(&self) -> Supervised {
-        Supervised::new(self.lock()).with_program(HELPER).with_grace(GRACE)
+        let supervised = Supervised::new(self.lock()).with_program(HELPER).with_grace(GRACE);
+        supervised.confined(self.confinement.clone())
     }
 
     fn launch(&self, program: &str, arguments: &[&str]) -> Launch {
@@ -78,7 +90,11 @@ impl Place {
 
     fn edge(&self) -> Command {
         let mut command = Command::new(HELPER);
-        command.arg("edge").arg(self.lock()).arg(self.hold()).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mode = match self.confinement {
+            Confinement::None => "edge",
+            Confinement::Within(_) => "confined-edge",
+        };
+        command.arg(mode).arg(self.lock()).arg(self.hold()).stdin(Stdio::null()).stdout(Stdio::piped());
         command
     }
 
@@ -106,8 +122,7 @@ enum Forced {
     LeaveBehind,
 }
 
-async fn force(how: Forced) {
-    let place = Place::new();
+async fn force(how: Forced, place: Place) {
     match how {
         Forced::Stop => {
             let mut process = place.nasty().await;
@@ -143,13 +158,22 @@ async fn force(how: Forced) {
 
 #[tokio::test]
 async fn j05_a_hundred_forced_stops_leave_no_process() {
+    force_all(async || Place::new()).await;
+}
+
+#[tokio::test]
+async fn j05_a_hundred_forced_stops_of_sandboxes_leave_no_process() {
+    force_all(Place::confined).await;
+}
+
+async fn force_all(place: impl AsyncFn() -> Place) {
     let ways = [Forced::Stop, Forced::Drop, Forced::KillEdge, Forced::LeaveBehind];
     let mut running = tokio::task::JoinSet::new();
     for how in ways.into_iter().cycle().take(STOPS) {
         if running.len() >= TOGETHER {
             running.join_next().await.unwrap().unwrap();
         }
-        running.spawn(force(how));
+        running.spawn(force(how, place().await));
     }
     while let Some(done) = running.join_next().await {
         done.unwrap();
@@ -182,23 +206,25 @@ async fn j05_a_start_dropped_at_any_moment_leaves_nothing() {
 
 #[tokio::test]
 async fn j05_a_killed_keeper_leaves_nothing_and_the_edge_is_told_that_the_exit_is_not_known() {
-    let place = Place::new();
-    let mut process = place.nasty().await;
-    kill(&supervisors(&place.lock(), "keeper"));
-    assert!(matches!(process.custody.wait().await, Err(ProcessError::Lost { .. })));
-    place.is_clear().await;
-    assert!(matches!(process.custody.stop().await, Err(ProcessError::Lost { .. })));
-    place.nothing_is_left().await;
+    for place in [Place::new(), Place::confined().await] {
+        let mut process = place.nasty().await;
+        kill(&supervisors(&place.lock(), "keeper"));
+        assert!(matches!(process.custody.wait().await, Err(ProcessError::Lost { .. })));
+        place.is_clear().await;
+        assert!(matches!(process.custody.stop().await, Err(ProcessError::Lost { .. })));
+        place.nothing_is_left().await;
+    }
 }
 
 #[tokio::test]
 async fn j05_a_killed_guard_leaves_nothing() {
-    let place = Place::new();
-    let mut process = place.nasty().await;
-    kill(&supervisors(&place.lock(), "guard"));
-    assert_eq!(process.custody.wait().await.unwrap(), Exit::Signal(9));
-    place.is_clear().await;
-    place.nothing_is_left().await;
+    for place in [Place::new(), Place::confined().await] {
+        let mut process = place.nasty().await;
+        kill(&supervisors(&place.lock(), "guard"));
+        assert_eq!(process.custody.wait().await.unwrap(), Exit::Signal(9));
+        place.is_clear().await;
+        place.nothing_is_left().await;
+    }
 }
 
 #[tokio::test]
@@ -219,6 +245,20 @@ async fn j05_where_guard_and_keeper_are_killed_at_once_the_program_itself_ends()
         poll(&mut [PollFd::new(&program, PollFlags::IN)], Some(&PATIENCE.try_into().unwrap())).unwrap()
     });
     assert_eq!(ended.await.unwrap(), 1);
+    assert!(matches!(process.custody.wait().await, Err(ProcessError::Lost { .. })));
+    place.nothing_is_left().await;
+}
+
+#[tokio::test]
+async fn j05_where_guard_and_keeper_are_killed_at_once_all_of_a_sandbox_ends() {
+    let place = Place::confined().await;
+    let mut process = place.nasty().await;
+    let (guards, keepers) = (supervisors(&place.lock(), "guard"), supervisors(&place.lock(), "keeper"));
+    guards.iter().for_each(|guard| kill_process(*guard, Signal::STOP).unwrap());
+    kill(&keepers);
+    kill(&guards);
+    // All of it holds this lock, and nobody is left who could stop it but the kernel.
+    wait_until_gone(&place.hold(), PATIENCE).await.unwrap();
     assert!(matches!(process.custody.wait().await, Err(ProcessError::Lost { .. })));
     place.nothing_is_left().await;
 }

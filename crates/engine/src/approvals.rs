@@ -2,16 +2,17 @@
 
 use runyard_domain::gate::Request;
 use runyard_domain::run::{
-    ApprovalRequested, ApprovalResolved, DecisionScope, Failure, OnReject, Resolution, Run, RunEvent,
-    RunState, Who,
+    ApprovalRequested, ApprovalResolved, CommandKind, CommandReceived, DecisionScope, DiffState, Failure,
+    OnReject, Resolution, Run, RunEvent, RunState, Who,
 };
-use runyard_domain::{Actor, ApprovalId, Code, RunId, Timestamp};
+use runyard_domain::{Actor, ApprovalId, Code, CommandId, Comment, RunId, SelectedFile, Timestamp};
 use runyard_store::{Approval, PAGE_MAX};
 use serde_json::Value;
 
+use crate::fresh::fresh;
 use crate::record::{Decided, Fact};
 use crate::recovery::RECOVERY_KEY;
-use crate::translate::{cancelled, failed, withdrawn};
+use crate::translate::{cancelled, completed, failed, withdrawn};
 use crate::{Engine, EngineError};
 
 /// Why an approval that nobody answered is rejected.
@@ -39,6 +40,28 @@ pub struct Resolve {
     pub scope: DecisionScope,
     /// The answer to a question.
     pub answer: Option<Value>,
+    /// Which part of the changes is approved; without it all of them.
+    pub selection: Option<Vec<SelectedFile>>,
+    /// What is said on lines of the changes.
+    pub comments: Vec<Comment>,
+    /// Whether the agent is to try again, with what was said.
+    pub revise: bool,
+}
+
+impl Resolve {
+    /// A decision on the one request, with nothing else said.
+    pub fn new(decision: Decision, digest: impl Into<String>) -> Self {
+        Resolve {
+            decision,
+            digest: digest.into(),
+            reason: None,
+            scope: DecisionScope::Once,
+            answer: None,
+            selection: None,
+            comments: Vec::new(),
+            revise: false,
+        }
+    }
 }
 
 /// Where an approval stands.
@@ -132,8 +155,16 @@ impl Engine {
             reason: answer.reason.clone(),
             scope: Some(answer.scope),
             answer: answer.answer.clone(),
+            selection: answer.selection.clone(),
+            comments: answer.comments.clone(),
+            revise: answer.revise,
         };
+        let (engine, looked_at, approves) =
+            (self.clone(), record.clone(), answer.decision == Decision::Approve);
         let decide = move |run: &Run, now| {
+            if approves {
+                engine.check_not_denied(&looked_at)?;
+            }
             let facts = resolution_facts(run, resolved.clone(), now);
             Ok(Decided { facts, result: None })
         };
@@ -166,7 +197,8 @@ fn same_or_refused(
     };
     let same_reach =
         answer.decision == Decision::Reject || resolved.scope.unwrap_or_default() == answer.scope;
-    if same_decision && same_reach && resolved.answer == answer.answer {
+    let same_part = resolved.selection == answer.selection && resolved.revise == answer.revise;
+    if same_decision && same_reach && same_part && resolved.answer == answer.answer {
         return Ok(record.clone());
     }
     Err(EngineError::Decided {
@@ -178,6 +210,7 @@ fn same_or_refused(
 
 /// A question that is approved is answered, by its schema; nothing else takes an answer.
 fn check_answer(request: &Request, answer: &Resolve) -> Result<(), EngineError> {
+    check_review(request, answer)?;
     let wrong = |message: String| Err(EngineError::Invalid { path: "answer", message });
     if matches!(request, Request::Repeat { .. }) && answer.scope == DecisionScope::Run {
         let message = "Expected once: what happened is asked about each time.".to_owned();
@@ -208,6 +241,9 @@ pub(crate) fn resolution_facts(run: &Run, resolved: ApprovalResolved, now: Times
     let reason = resolved.reason.clone().unwrap_or_else(|| "The approval was rejected.".to_owned());
     let rejected = matches!(resolved.resolution, Resolution::Rejected | Resolution::Expired);
     let id = resolved.approval_id;
+    if run.review.as_ref().is_some_and(|review| review.approval_id == Some(id)) && rejected {
+        return review_rejected(run, resolved, now);
+    }
     let recovery = run.state.open().any(|(open, asked)| open == id && asked.key == RECOVERY_KEY);
     let ends = rejected && (recovery || run.created.on_reject == OnReject::Cancel);
     let mut facts = vec![Fact::from(RunEvent::ApprovalResolved(resolved))];
@@ -227,6 +263,67 @@ pub(crate) fn resolution_facts(run: &Run, resolved: ApprovalResolved, now: Times
         facts.push(cancelled(run, by, &reason, Some(Code::ApprovalRejected), now).into());
     }
     facts
+}
+
+/// Only changes are approved in part, commented on line by line, or sent back.
+fn check_review(request: &Request, answer: &Resolve) -> Result<(), EngineError> {
+    let wrong =
+        |path: &'static str, message: &str| Err(EngineError::Invalid { path, message: message.to_owned() });
+    let applies = matches!(request, Request::Apply { .. });
+    match answer {
+        Resolve { selection: Some(_), .. } if !applies => {
+            wrong("selection", "Expected none: this approval is not about changes.")
+        }
+        Resolve { selection: Some(_), decision: Decision::Reject, .. } => {
+            wrong("selection", "Expected none with a rejection: say what to approve, or reject all of it.")
+        }
+        Resolve { selection: Some(chosen), .. } if chosen.is_empty() => {
+            wrong("selection", "Expected at least one file.")
+        }
+        Resolve { comments, .. } if !comments.is_empty() && !applies => {
+            wrong("comments", "Expected none: this approval is not about changes.")
+        }
+        Resolve { revise: true, .. } if !applies => {
+            wrong("revise", "Expected false: this approval is not about changes.")
+        }
+        Resolve { revise: true, decision: Decision::Approve, .. } => {
+            wrong("revise", "Expected false with an approval: reject what the agent is to do again.")
+        }
+        Resolve { scope: DecisionScope::Run, .. } if applies => {
+            wrong("scope", "Expected once: changes are looked at each time.")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A person does not want the changes: the agent tries again, or the run ends and they stay in its checkout.
+fn review_rejected(run: &Run, resolved: ApprovalResolved, now: Timestamp) -> Vec<Fact> {
+    let by = resolved.decided_by.clone();
+    let reason = resolved.reason.clone().unwrap_or_else(|| "The changes were rejected.".to_owned());
+    let revised = resolved.revise.then(|| {
+        RunEvent::CommandReceived(CommandReceived {
+            command_id: fresh!(CommandId, now),
+            command: CommandKind::Turn,
+            text: Some(revision(&reason, &resolved.comments)),
+            actor: by.clone(),
+        })
+    });
+    let end = match (revised, run.created.on_reject) {
+        (Some(revised), _) => revised,
+        (None, OnReject::Continue) => completed(run, DiffState::Kept, now),
+        (None, OnReject::Cancel) => cancelled(run, by, &reason, Some(Code::ApprovalRejected), now),
+    };
+    vec![RunEvent::ApprovalResolved(resolved).into(), end.into()]
+}
+
+/// What the agent is told about changes that a person does not want.
+fn revision(reason: &str, comments: &[Comment]) -> String {
+    let mut text = format!("Your changes were not accepted. {reason}");
+    for comment in comments {
+        let line = comment.line.map(|line| format!(":{line}")).unwrap_or_default();
+        text.push_str(&format!("\n- {}{line}: {}", comment.file, comment.text));
+    }
+    text
 }
 
 /// Whether a run waits for people.

@@ -10,7 +10,7 @@ use crate::create::TEXT_BYTES_MAX;
 use crate::fresh::fresh;
 use crate::keys::{Key, Keyed};
 use crate::record::{Decided, Standing};
-use crate::translate::{cancelled, withdrawn};
+use crate::translate::{cancelled, withdrawal, withdrawn};
 use crate::{Engine, EngineError};
 
 /// An instruction to a live run.
@@ -63,7 +63,14 @@ impl Engine {
             CommandReceived { command_id: id, command: kind, text: stored.clone(), actor: Who::from(actor) };
         let decide = move |run: &Run, _| {
             takes(run, kind)?;
-            let facts = vec![RunEvent::CommandReceived(received.clone()).into()];
+            let mut facts = vec![RunEvent::CommandReceived(received.clone()).into()];
+            if kind == CommandKind::Turn {
+                // The agent works on, so what it had changed by now is out of date.
+                let asked = run.review.as_ref().and_then(|review| review.approval_id);
+                let open = asked.filter(|asked| run.state.open().any(|(id, _)| id == *asked));
+                let by = received.actor.clone();
+                facts.extend(open.map(|id| withdrawal(id, by, "The agent was given a further turn.").into()));
+            }
             Ok(Decided { facts, result: result.clone() })
         };
         let standing = match self.recorder().head(run, decide).await {
@@ -89,6 +96,12 @@ impl Engine {
             if run.state.is_terminal() {
                 return Err(conflict(run, "it has ended"));
             }
+            if let RunState::Applying { .. } = run.state {
+                return Err(conflict(
+                    run,
+                    "what was approved is being applied, and cannot be stopped half way",
+                ));
+            }
             let mut facts = withdrawn(run);
             facts.push(cancelled(run, by.clone(), &reason, None, now).into());
             Ok(Decided { facts, result: None })
@@ -107,6 +120,9 @@ fn takes(run: &Run, kind: CommandKind) -> Result<(), EngineError> {
     match kind {
         CommandKind::Turn if run.queued.len() >= QUEUED_TURNS_MAX => {
             Err(conflict(run, "too many turns wait already"))
+        }
+        CommandKind::Turn if matches!(run.state, RunState::Applying { .. }) => {
+            Err(conflict(run, "what it changed is being applied; start a new run in its session"))
         }
         CommandKind::Turn => Ok(()),
         CommandKind::Steer | CommandKind::Interrupt if run.turn_active && run.state == RunState::Running => {

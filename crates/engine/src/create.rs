@@ -5,6 +5,7 @@ use runyard_domain::{Actor, ExecutionPolicy, RunId, SessionId};
 use runyard_store::StorageError;
 use serde_json::{Value, json};
 
+use crate::budget;
 use crate::fresh::fresh;
 use crate::keys::{Key, Keyed};
 use crate::record::{Fact, Standing};
@@ -53,6 +54,18 @@ impl Engine {
         let now = self.now();
         let run = fresh!(RunId, now);
         let (created, redacted) = self.facts(&new, actor).await?;
+        self.create_planned(run, created, redacted, key).await
+    }
+
+    /// Plans a run and records it, with the caller's key.
+    pub(crate) async fn create_planned(
+        &self,
+        run: RunId,
+        created: CreatedFacts,
+        redacted: bool,
+        key: Option<Key>,
+    ) -> Result<CreatedRun, EngineError> {
+        let now = self.now();
         let workspace = self.workspaces().resolve(&created.workspace.id.to_string()).await?;
         let agent = self.agent_in(&workspace, &created.agent_id).await?;
         let planned = Planned {
@@ -66,6 +79,7 @@ impl Engine {
         };
         let facts = vec![Fact::from(RunEvent::Created(created)), Fact::from(RunEvent::Planned(planned))];
         let result = key
+            .as_ref()
             .map(|key| key.result(&self.recorder().redactor, &Keyed { id: run, redacted }, now))
             .transpose()?;
         match self.recorder().create(run, facts, result).await {
@@ -82,7 +96,7 @@ impl Engine {
         }
     }
 
-    async fn made_before(&self, key: Option<&Key>) -> Result<Option<CreatedRun>, EngineError> {
+    pub(crate) async fn made_before(&self, key: Option<&Key>) -> Result<Option<CreatedRun>, EngineError> {
         match self.kept(key).await? {
             Some(Keyed { id, redacted }) => Ok(Some(CreatedRun { standing: self.run(id).await?, redacted })),
             None => Ok(None),
@@ -105,9 +119,10 @@ impl Engine {
         let workspace = self.workspaces().resolve(&new.workspace).await?;
         let agent = self.agent_in(&workspace, &new.agent).await?;
         let backend_profile = new.backend_profile.clone().unwrap_or_else(|| agent.backend_profile.clone());
-        self.catalog().backend(&backend_profile)?;
-        let execution_policy = new.execution_policy.clone().unwrap_or_else(|| agent.execution_policy.clone());
-        check_policy(&execution_policy)?;
+        let backend = self.catalog().backend(&backend_profile)?;
+        let execution_policy = budget::execution_policy(new.execution_policy.as_ref(), &agent);
+        new.execution_policy.as_ref().map_or(Ok(()), check_times)?;
+        budget::check(execution_policy.budget.as_ref(), backend)?;
         let (task, redacted) = self.stored_task(&new.task)?;
         let session_id = match (&parent, new.session) {
             (Some(parent), None) => parent.run.created.session_id,
@@ -133,6 +148,7 @@ impl Engine {
             on_reject: agent.on_reject,
             parent_run_id: new.continues,
             thread,
+            carries: None,
         };
         Ok((created, redacted))
     }
@@ -162,7 +178,7 @@ impl Engine {
     }
 }
 
-fn check_policy(policy: &ExecutionPolicy) -> Result<(), EngineError> {
+fn check_times(policy: &ExecutionPolicy) -> Result<(), EngineError> {
     let max = ExecutionPolicy::TIMEOUT_MS_MAX;
     for (path, ms) in
         [("executionPolicy.timeoutMs", policy.timeout_ms), ("executionPolicy.idleMs", policy.idle_ms)]
@@ -170,10 +186,6 @@ fn check_policy(policy: &ExecutionPolicy) -> Result<(), EngineError> {
         if ms == 0 || ms > max {
             return Err(EngineError::Invalid { path, message: format!("Expected 1 to {max}.") });
         }
-    }
-    if policy.budget.is_some() {
-        let message = "Expected none: costs are not limited yet.".to_owned();
-        return Err(EngineError::Invalid { path: "executionPolicy.budget", message });
     }
     Ok(())
 }

@@ -6,31 +6,31 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use runyard_backend::link::{OpenRun, Report, Stage, ToEdge};
+use runyard_backend::link::{self, ChangesOf, OpenRun, Report, Stage, ToEdge};
 use runyard_backend::{Answer, BackendInfo, Command, Resumes, Start, failpoint};
-use runyard_domain::run::{
-    Degraded, Failure, FailureKind, Run, RunEvent, RunState, RuntimeDied, RuntimeStatus,
-};
-use runyard_domain::{AppendId, ApprovalId, Code, CommandId, RunId};
-use runyard_redact::Safe;
-use runyard_store::{Acquired, StorageError, Subscription};
+use runyard_domain::run::{Degraded, Failure, FailureKind, Run, RunEvent, RunState, RuntimeDied, Task, Work};
+use runyard_domain::{ApprovalId, Code, CommandId, DiffParts, RunId};
+use runyard_store::{StorageError, Subscription};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::approvals::waits;
 use crate::edges::EdgeHandle;
-use crate::fresh::fresh;
 use crate::record::{Fact, Standing};
 use crate::recovery::reopening;
-use crate::translate::{DEATHS_MAX, Terms, Translated, answer, batch_append, failed, translate, withdrawn};
+use crate::review::keep;
+use crate::translate::{
+    DEATHS_MAX, Terms, Translated, answer, batch_append, failed, status, translate, withdrawn,
+};
 use crate::{Engine, EngineError};
 
 /// How many messages wait for a driver.
 pub(crate) const INBOX_MAX: usize = 64;
 /// After how long a run is tried again that could not be driven.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(2);
-/// How often a lease is looked for while another hub holds it.
-const LEASE_WAIT: Duration = Duration::from_secs(1);
+
+/// How long the first line of a commit is at most.
+const COMMIT_TITLE_BYTES_MAX: usize = 72;
 
 /// What a driver hears.
 #[derive(Debug)]
@@ -58,6 +58,8 @@ enum Closing {
     Fenced,
     /// Its backend died, and is opened again where the run does not wait for people.
     Died,
+    /// Its agent is done, or its checkout was looked at, and something else comes next.
+    Done,
     /// Its edge cannot be reached, and so cannot be asked to close it.
     EdgeGone,
 }
@@ -73,6 +75,10 @@ pub(crate) struct Driver<'a> {
     /// Those of them whose decision was handed to the edge.
     decided: HashSet<ApprovalId>,
     turn_sent: Option<CommandId>,
+    /// What the session does.
+    work: Work,
+    /// Where the diff that it reported so far is kept.
+    parts: DiffParts,
     /// The last batch that was recorded, with what it was answered.
     recorded: (u64, Vec<(String, Answer)>),
     /// Wakes when something is written to the run, also by another hub.
@@ -116,7 +122,10 @@ impl<'a> Driver<'a> {
         let (_, info) = engine.catalog().backend(&standing.run.created.backend_profile)?;
         let info = info.clone();
         let limits = *engine.limits();
-        let reopen = |run: &Run, now| Ok(reopening(run, &info, &limits, now));
+        let reopen = |run: &Run, now| {
+            let resumed = run.work(info.checkout) == Work::Agent;
+            Ok(if resumed { reopening(run, &info, &limits, now) } else { Vec::new() })
+        };
         let standing = engine.record_at(standing, generation, reopen).await?;
         if standing.run.state.is_terminal() || waits(&standing.run) {
             return Ok(None);
@@ -131,17 +140,19 @@ impl<'a> Driver<'a> {
         let mut driver = Driver {
             engine,
             generation,
-            info,
             edge,
             asked_here: HashSet::new(),
             decided: HashSet::new(),
             turn_sent: None,
+            work: standing.run.work(info.checkout),
+            parts: DiffParts::default(),
             recorded: (0, Vec::new()),
             written: engine.recorder().store.live().subscribe(standing.run.id),
             accept_by: now + Duration::from_millis(limits.accept_ms),
             idle_at: now + idle,
             park_at: None,
             renew_at: now + Duration::from_millis(limits.lease_ms / 3),
+            info,
             standing,
         };
         driver.open().await?;
@@ -181,12 +192,36 @@ impl<'a> Driver<'a> {
                 .map(|plan| plan.approval_policy.clone())
                 .unwrap_or_default(),
             stage,
+            work: self.link_work(),
             start,
             run_token,
         };
         failpoint::reach("link.open");
         self.edge.send(ToEdge::Open(Box::new(open))).await;
         Ok(())
+    }
+
+    /// What the edge is to do.
+    fn link_work(&self) -> link::Work {
+        let run = &self.standing.run;
+        let carries = run.created.carries.as_ref();
+        let changes = ChangesOf {
+            run: carries.map_or(run.id, |carries| carries.of),
+            undo: carries.is_some_and(|carries| carries.undo),
+        };
+        match (&self.work, &run.review) {
+            (Work::Agent, _) => link::Work::Drive,
+            (Work::Apply(approval), Some(review)) => link::Work::Apply {
+                changes,
+                approval: *approval,
+                digest: review.diff.digest.clone(),
+                selection: review.selection.clone().or(carries.and_then(|carries| carries.selection.clone())),
+                to: carries.map(|carries| carries.to.clone()).unwrap_or_default(),
+                begun: review.applied_digest.clone(),
+                message: commit_message(run),
+            },
+            (Work::Review | Work::Apply(_), _) => link::Work::Review { changes },
+        }
     }
 
     /// Serves the session until it is closed. Whatever happens, nothing of it is left running.
@@ -208,7 +243,7 @@ impl<'a> Driver<'a> {
         match why {
             Closing::Parked => self.note_parked().await?,
             // Whoever looks after the run next sees that it is running without a driver.
-            Closing::Died => self.engine.schedule().again(self.standing.run.id),
+            Closing::Died | Closing::Done => self.engine.schedule().again(self.standing.run.id),
             Closing::Over | Closing::Fenced | Closing::EdgeGone => {}
         }
         Ok(())
@@ -297,6 +332,7 @@ impl<'a> Driver<'a> {
         }
         // A rule that holds once is used up before it has served: what dies in between costs a question, not a second use.
         self.engine.rules_used(reports.iter().filter_map(rule_used).collect()).await;
+        keep(self.engine.recorder(), &mut self.parts, reports).await?;
         let mut made = Translated::default();
         let mut ended = false;
         let terms = Terms {
@@ -304,6 +340,7 @@ impl<'a> Driver<'a> {
             redactor: &self.engine.recorder().redactor,
             limits: self.engine.limits(),
             waiting: &self.asked_here,
+            parts: &self.parts,
         };
         let decide = |run: &Run, now| {
             // Somebody ended it: late output is dropped.
@@ -358,6 +395,13 @@ impl<'a> Driver<'a> {
         if run.state.is_terminal() {
             return Ok(Some(Closing::Over));
         }
+        if run.state != RunState::Planned && !waits(run) && run.work(self.info.checkout) != self.work {
+            return Ok(Some(Closing::Done));
+        }
+        if self.work != Work::Agent {
+            // Nothing of the session is left while people look at the changes.
+            return Ok(waits(run).then_some(Closing::Done));
+        }
         let (id, generation) = (run.id, self.generation);
         for grant in run.grants.iter().filter(|grant| !grant.used) {
             let approval = grant.approval_id;
@@ -399,7 +443,7 @@ impl<'a> Driver<'a> {
         let mut next = self.renew_at;
         match self.standing.run.state {
             RunState::Planned => next = next.min(self.accept_by),
-            RunState::Running => next = next.min(self.idle_at),
+            RunState::Running if self.work == Work::Agent => next = next.min(self.idle_at),
             _ => {}
         }
         self.park_at.map_or(next, |park| next.min(park))
@@ -422,7 +466,7 @@ impl<'a> Driver<'a> {
             let edge = self.standing.run.planned.as_ref().map(|plan| plan.edge_id.clone());
             self.fail(offline(&edge.unwrap_or_default())).await?;
         }
-        if self.standing.run.state == RunState::Running && now >= self.idle_at {
+        if self.standing.run.state == RunState::Running && self.work == Work::Agent && now >= self.idle_at {
             self.idle_at = now + self.idle_limit();
             let ms = self.standing.run.created.execution_policy.idle_ms;
             let reason = format!("The backend was silent for more than {ms} ms.");
@@ -496,17 +540,7 @@ impl<'a> Driver<'a> {
     }
 
     async fn note_parked(&mut self) -> Result<(), EngineError> {
-        let (profile, info) = (self.standing.run.created.backend_profile.clone(), &self.info);
-        let status = RuntimeStatus {
-            phase: "parked".to_owned(),
-            profile,
-            backend_kind: info.backend_kind.to_owned(),
-            protocol: info.protocol.to_owned(),
-            model: None,
-            version: None,
-            thread: None,
-            usage: None,
-        };
+        let status = status(&self.standing.run, &self.info, "parked");
         let decide = |run: &Run, _| {
             let ended = run.state.is_terminal();
             Ok(if ended { Vec::new() } else { vec![Fact::from(RunEvent::RuntimeStatus(status.clone()))] })
@@ -514,6 +548,16 @@ impl<'a> Driver<'a> {
         self.standing = self.engine.record_at(self.standing.clone(), self.generation, decide).await?;
         Ok(())
     }
+}
+
+/// What a commit of the run's changes says: the task in a line, and which run it was.
+fn commit_message(run: &Run) -> String {
+    let task = match &run.created.task {
+        Task::Text { text, .. } => text.lines().next().unwrap_or_default(),
+        Task::Action { action, .. } => action,
+    };
+    let title = &task[..task.floor_char_boundary(COMMIT_TITLE_BYTES_MAX)];
+    format!("{title}\n\nRunyard-Run: {}\n", run.id)
 }
 
 fn rule_used(report: &Report) -> Option<String> {
@@ -532,52 +576,5 @@ fn ignore_stale(error: StorageError) -> Result<(), StorageError> {
     match error {
         StorageError::StaleGeneration { .. } => Ok(()),
         other => Err(other),
-    }
-}
-
-impl Engine {
-    /// Takes the run's lease; waits while another hub holds it, as long as there is something to drive.
-    async fn lease(&self, run: RunId) -> Result<Option<u64>, EngineError> {
-        let term = Duration::from_millis(self.limits().lease_ms);
-        loop {
-            let owner: Safe<String> = self.owner();
-            match self.recorder().store.acquire(run, owner, term).await? {
-                Acquired::Granted(lease) => return Ok(Some(lease.generation)),
-                Acquired::Held { .. } => tokio::time::sleep(LEASE_WAIT).await,
-            }
-            let standing = self.run(run).await?;
-            if self.is_stopping() || standing.run.state.is_terminal() || waits(&standing.run) {
-                return Ok(None);
-            }
-        }
-    }
-
-    /// Records as the owner of a live run.
-    pub(crate) async fn record_at(
-        &self,
-        standing: Standing,
-        generation: u64,
-        decide: impl FnMut(&Run, runyard_domain::Timestamp) -> Result<Vec<Fact>, EngineError>,
-    ) -> Result<Standing, EngineError> {
-        let append = fresh!(AppendId, self.now());
-        self.recorder().at(standing, generation, append, decide).await
-    }
-
-    /// Ends a run as failed, unless it has ended meanwhile.
-    pub(crate) async fn fail(
-        &self,
-        standing: Standing,
-        generation: u64,
-        failure: Failure,
-    ) -> Result<Standing, EngineError> {
-        let decide = |run: &Run, now| {
-            if run.state.is_terminal() {
-                return Ok(Vec::new());
-            }
-            let mut facts = withdrawn(run);
-            facts.push(failed(run, failure.clone(), "failed", None, now));
-            Ok(facts)
-        };
-        self.record_at(standing, generation, decide).await
     }
 }

@@ -11,6 +11,7 @@ use runyard_domain::{Actor, ApprovalId, RunId, Timestamp};
 use runyard_redact::Safe;
 use runyard_store::{LoggedEvent, RunsQuery, Store, Tail};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::catalog::Catalog;
 use crate::edges::Edges;
@@ -18,6 +19,8 @@ use crate::installation::{Installation, is_installation};
 use crate::options::{EngineOptions, Limits};
 use crate::projects::Projects;
 use crate::record::{Decided, Recorder, Standing};
+use crate::recovery::Looks;
+use crate::refused::Refused;
 use crate::run_tokens::RunTokens;
 use crate::schedule::Schedule;
 use crate::{EngineError, timers};
@@ -94,7 +97,7 @@ impl Engine {
     /// Goes on with what an earlier process left, and keeps deadlines and the audit from now on. To be called once, when the
     /// edges are attached.
     pub async fn go(&self) -> Result<Vec<JoinHandle<()>>, EngineError> {
-        let recovered = self.recover().await?;
+        let recovered = self.recover(Looks::First).await?;
         if recovered > 0 {
             tracing::info!(runs = recovered, "went on with unfinished runs");
         }
@@ -249,11 +252,14 @@ impl Engine {
 
     /// Fires timers as they become due.
     async fn keep_timers(&self) {
+        let mut refused = Refused::default();
         loop {
-            if let Err(error) = self.fire_due().await {
+            if let Err(error) = self.fire_due(&mut refused).await {
                 tracing::error!(%error, "timers cannot be looked at");
             }
             let pause = match self.0.recorder.store.next_timer().await {
+                // What is due was refused: that it still is says nothing about what comes next.
+                Ok(Some(_)) if !refused.is_empty() => TIMER_PAUSE_MAX,
                 Ok(Some(due)) => Duration::from_millis(due.ms_since(self.now())).min(TIMER_PAUSE_MAX),
                 _ => TIMER_PAUSE_MAX,
             };
@@ -261,17 +267,24 @@ impl Engine {
         }
     }
 
-    async fn fire_due(&self) -> Result<(), EngineError> {
-        for timer in self.0.recorder.store.due_timers(TIMERS_AT_ONCE).await? {
+    async fn fire_due(&self, refused: &mut Refused) -> Result<(), EngineError> {
+        let due = self.0.recorder.store.due_timers(TIMERS_AT_ONCE + refused.len()).await?;
+        refused.keep_only(&due);
+        let now = Instant::now();
+        for timer in due.iter().filter(|timer| refused.may_try(timer, now)).collect::<Vec<_>>() {
             let name = timer.name.clone();
             let limits = *self.limits();
             let decide = move |run: &_, now| {
                 Ok(Decided { facts: timers::fire(run, &name, now, &limits)?, result: None })
             };
             match self.0.recorder.head(timer.run, decide).await {
-                Ok(standing) => self.changed(&standing),
+                Ok(standing) => {
+                    refused.forget(timer);
+                    self.changed(&standing);
+                }
                 Err(error) => {
-                    tracing::warn!(run = %timer.run, timer = timer.name, %error, "a timer did nothing")
+                    tracing::warn!(run = %timer.run, timer = timer.name, %error, "a timer did nothing");
+                    refused.again(timer, now);
                 }
             }
         }
@@ -297,7 +310,7 @@ impl Engine {
         }
         loop {
             tokio::time::sleep(OTHERS_PAUSE).await;
-            if let Err(error) = self.recover().await {
+            if let Err(error) = self.recover(Looks::Again).await {
                 tracing::error!(%error, "runs that others changed cannot be looked at");
             }
         }

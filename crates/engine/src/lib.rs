@@ -6,7 +6,9 @@
 
 mod approvals;
 mod audit;
+mod budget;
 mod calls;
+mod carry;
 mod catalog;
 mod commands;
 mod create;
@@ -16,11 +18,15 @@ mod engine;
 mod error;
 mod fresh;
 mod installation;
+mod judged_again;
 mod keys;
 mod options;
+mod owning;
 mod projects;
 mod record;
 mod recovery;
+mod refused;
+mod review;
 mod run_tokens;
 mod schedule;
 mod timers;
@@ -28,6 +34,7 @@ mod translate;
 
 pub use approvals::{ApprovalRecord, ApprovalState, Decision, Resolve};
 pub use calls::AgentCall;
+pub use carry::Carry;
 pub use catalog::Catalog;
 pub use commands::NewCommand;
 pub use create::{CreatedRun, NewRun};

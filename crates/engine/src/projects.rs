@@ -20,11 +20,7 @@ pub trait Projects: Send + Sync {
 
 impl Engine {
     /// The agent profile of this id as it counts in a workspace. Edges are told when that changes the policy.
-    pub(crate) async fn agent_in(
-        &self,
-        workspace: &Workspace,
-        id: &str,
-    ) -> Result<AgentProfile, EngineError> {
+    pub async fn agent_in(&self, workspace: &Workspace, id: &str) -> Result<AgentProfile, EngineError> {
         let agent = self.catalog().agent(id)?;
         let Some(projects) = self.projects() else { return Ok(agent.clone()) };
         let before = projects.rules();

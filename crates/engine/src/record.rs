@@ -196,7 +196,14 @@ impl Recorder {
             let event = fresh!(EventId, now);
             writes.approvals.extend(approval_write(&stored, &payload));
             writes.outbox.extend(audited(&stored, event, &payload));
+            let blobs = match &stored {
+                RunEvent::DiffReady(diff) => {
+                    diff.parts.files.iter().chain(&diff.parts.texts).copied().collect()
+                }
+                _ => Vec::new(),
+            };
             writes.events.push(NewEvent {
+                blobs,
                 session: Some(run.created.session_id),
                 agent: Some(self.redactor.content(&run.created.agent_id)),
                 ..NewEvent::new(event, now, fact.event.kind(), payload)

@@ -3,19 +3,21 @@
 use runyard_backend::{BackendInfo, Resumes};
 use runyard_domain::gate::{Request, Risk};
 use runyard_domain::run::{
-    ApprovalRequested, ApprovalUsed, Failure, Run, RunEvent, RunState, ToolOutcome, ToolResult,
+    ApprovalRequested, ApprovalUsed, Failure, Run, RunEvent, RunState, RuntimeStatus, ToolOutcome, ToolResult,
 };
 use runyard_domain::{Approval, ApprovalId, Code, RunId, Timestamp};
 use runyard_store::RunsQuery;
 use sha2::{Digest, Sha256};
 
 use crate::fresh::fresh;
-use crate::record::{Fact, Standing};
-use crate::translate::{agent, failed};
+use crate::record::{Decided, Fact, Standing};
+use crate::translate::{agent, failed, status};
 use crate::{Engine, EngineError, Limits};
 
 /// The key of an approval that the engine itself asks for.
 pub(crate) const RECOVERY_KEY: &str = "recovery";
+/// From so long on it is said that nobody looked after a run.
+const AWAY_MS_MIN: u64 = 1_000;
 /// How many runs are read at a time.
 const PAGE: u32 = 500;
 
@@ -90,9 +92,18 @@ fn repeat_digest(run: RunId, step: &str) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// When the runs that are not at their end are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looks {
+    /// When the hub begins, before any deadline is kept.
+    First,
+    /// Later, because others may have changed something.
+    Again,
+}
+
 impl Engine {
     /// Looks after every run that is not at its end. A run that waits for people needs nothing but its row.
-    pub(crate) async fn recover(&self) -> Result<u64, EngineError> {
+    pub(crate) async fn recover(&self, looks: Looks) -> Result<u64, EngineError> {
         let mut found = 0;
         for status in ["created", "planned", "accepted", "preparing", "running", "applying"] {
             let mut before = None;
@@ -102,6 +113,7 @@ impl Engine {
                 for row in &page.runs {
                     before = Some(row.run);
                     match Standing::of(row) {
+                        Ok(standing) if looks == Looks::First => self.take_up(standing).await,
                         Ok(standing) => self.changed(&standing),
                         Err(error) => {
                             tracing::error!(run = %row.run, %error, "a run cannot be read and is left alone");
@@ -115,5 +127,41 @@ impl Engine {
             }
         }
         Ok(found)
+    }
+
+    /// Looks after a run that an earlier process left. The time since its last event counts toward none of its deadlines: how
+    /// much of it the run was active nobody knows, and it must not fail for what it could not use.
+    async fn take_up(&self, standing: Standing) {
+        let (run, left_at) = (standing.run.id, standing.updated_at);
+        let away_ms = self.now().ms_since(left_at);
+        let own = standing.run.planned.as_ref().is_some_and(|plan| self.own_edges().contains(&plan.edge_id));
+        let info = self.catalog().backend(&standing.run.created.backend_profile);
+        let (true, true, true, Ok((_, info))) = (own, is_active(&standing.run), away_ms >= AWAY_MS_MIN, info)
+        else {
+            return self.changed(&standing);
+        };
+        let info = info.clone();
+        let decide = move |run: &Run, now: Timestamp| {
+            let recovered = status(run, &info, "recovered");
+            let recovered = RuntimeStatus { away_ms: Some(now.ms_since(left_at)), ..recovered };
+            let facts = vec![Fact::from(RunEvent::RuntimeStatus(recovered))];
+            Ok(Decided { facts, result: None })
+        };
+        match self.recorder().head(run, decide).await {
+            Ok(standing) => self.changed(&standing),
+            Err(error) => {
+                tracing::error!(%run, %error, "how long nobody looked after a run is not recorded");
+                self.changed(&standing);
+            }
+        }
+    }
+}
+
+/// Whether the time goes on for the run.
+fn is_active(run: &Run) -> bool {
+    match run.state {
+        RunState::Accepted | RunState::Preparing | RunState::Running | RunState::Applying { .. } => true,
+        RunState::Created | RunState::Planned | RunState::NeedsApproval { .. } => false,
+        RunState::Completed | RunState::Failed { .. } | RunState::Cancelled { .. } => false,
     }
 }

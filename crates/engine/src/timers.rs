@@ -69,9 +69,10 @@ fn run_timers(run: &Run, limits: &Limits) -> RunTimers {
         RunState::Accepted | RunState::Preparing => {
             RunTimers { run_ms: Some(left), phase_ms: Some(limits.prepare_ms) }
         }
-        RunState::Running | RunState::Applying { .. } => RunTimers { run_ms: Some(left), phase_ms: None },
-        // Waiting for a place or for people counts toward no deadline.
+        RunState::Running => RunTimers { run_ms: Some(left), phase_ms: None },
+        // Waiting for a place or for people counts toward no deadline, and what is being applied is not stopped half way.
         RunState::Created
+        | RunState::Applying { .. }
         | RunState::Planned
         | RunState::NeedsApproval { .. }
         | RunState::Completed
@@ -93,6 +94,9 @@ pub(crate) fn fire(run: &Run, name: &str, now: Timestamp, limits: &Limits) -> Re
             reason: Some(approvals::EXPIRED.to_owned()),
             scope: None,
             answer: None,
+            selection: None,
+            comments: Vec::new(),
+            revise: false,
         };
         return Ok(resolution_facts(run, resolved, now));
     }

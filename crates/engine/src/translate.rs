@@ -4,13 +4,17 @@ use std::collections::HashSet;
 
 use runyard_backend::link::Report;
 use runyard_backend::{Answer, BackendInfo, Ending, Signal};
-use runyard_domain::gate::Effect;
+use runyard_domain::gate::{Effect, Request, Risk};
 use runyard_domain::run::*;
-use runyard_domain::{ActorKind, ApprovalId, Code, RunId, Timestamp};
+use runyard_domain::{
+    ActorKind, ApplyTo, Approval, ApprovalId, Changes, Code, DiffParts, DiffStats, RunId, Timestamp,
+};
 use runyard_redact::Redactor;
 
+use crate::budget::overrun;
 use crate::fresh::fresh;
 use crate::record::Fact;
+use crate::review::REVIEW_KEY;
 use crate::{EngineError, Limits};
 
 /// How often a backend may die without ending a turn before the run fails.
@@ -33,6 +37,8 @@ pub(crate) struct Terms<'a> {
     pub(crate) limits: &'a Limits,
     /// Approvals whose own requests still wait in the session: their decisions are for those.
     pub(crate) waiting: &'a HashSet<ApprovalId>,
+    /// Where the diff that was reported so far is kept.
+    pub(crate) parts: &'a DiffParts,
 }
 
 /// The events of a batch. The run is folded along the way, since what a report means depends on those before it.
@@ -103,6 +109,11 @@ impl Batch<'_> {
                 let (key, request, reason) = (key.clone(), request.clone(), reason.clone());
                 self.push(RunEvent::GateJudged(GateJudged { key, request, effect, reason }), None)
             }
+            // They were kept before; the event that refers to them comes behind.
+            Report::DiffFiles { .. } | Report::DiffTexts { .. } => Ok(()),
+            Report::Diff { .. } => self.reviewed(report),
+            Report::Applying { digest, stats } => self.applying(digest, *stats),
+            Report::Applied { digest, commit } => self.applied(digest, commit.clone()),
             Report::Used { approval } => {
                 self.push(RunEvent::ApprovalUsed(ApprovalUsed { approval_id: *approval }), None)
             }
@@ -147,9 +158,13 @@ impl Batch<'_> {
                     version: version.clone(),
                     thread: thread.clone(),
                     usage: *usage,
-                    ..self.status(phase)
+                    ..status(&self.run, self.terms.info, phase)
                 };
-                self.push(RunEvent::RuntimeStatus(status), Some("backend_status"))
+                self.push(RunEvent::RuntimeStatus(status), Some("backend_status"))?;
+                match overrun(&self.run) {
+                    Some(failure) => self.fail(failure, "failed", None),
+                    None => Ok(()),
+                }
             }
             Signal::TurnStarted { command } => {
                 self.push(RunEvent::TurnStarted(TurnStarted { command_id: *command }), Some("backend_status"))
@@ -197,19 +212,6 @@ impl Batch<'_> {
         }
     }
 
-    fn status(&self, phase: &str) -> RuntimeStatus {
-        RuntimeStatus {
-            phase: phase.to_owned(),
-            profile: self.run.created.backend_profile.clone(),
-            backend_kind: self.terms.info.backend_kind.to_owned(),
-            protocol: self.terms.info.protocol.to_owned(),
-            model: None,
-            version: None,
-            thread: None,
-            usage: None,
-        }
-    }
-
     fn withdraw(&mut self, key: &str) -> Result<(), EngineError> {
         let open = self.run.state.open().find(|(_, asked)| asked.key == key).map(|(id, _)| id);
         match open {
@@ -232,21 +234,10 @@ impl Batch<'_> {
             return Ok(());
         }
         match (outcome, self.run.interrupted_by.clone()) {
+            // Its checkout is looked at before it ends.
+            (TurnOutcome::Completed, _) if self.terms.info.checkout => Ok(()),
             (TurnOutcome::Completed, _) => {
-                let completed = Completed {
-                    response: self.run.response.clone(),
-                    artifacts: self.run.artifacts.clone(),
-                    diff: DiffState::None,
-                    metrics: self.run.metrics(self.now),
-                    unused_approvals: self
-                        .run
-                        .grants
-                        .iter()
-                        .filter(|grant| !grant.used)
-                        .map(|grant| grant.approval_id)
-                        .collect(),
-                };
-                self.push(RunEvent::Completed(completed), Some("terminal_status"))
+                self.push(completed(&self.run, DiffState::None, self.now), Some("terminal_status"))
             }
             (TurnOutcome::Interrupted, by) => {
                 let by = by.unwrap_or_else(|| agent(&self.run));
@@ -256,6 +247,90 @@ impl Batch<'_> {
                 )
             }
         }
+    }
+
+    /// The checkout was looked at: what changed is there to be applied, or there is nothing and the run ends.
+    fn reviewed(&mut self, report: &Report) -> Result<(), EngineError> {
+        let Report::Diff { base, target, digest, stats, paths, problems } = report else { return Ok(()) };
+        if !problems.is_empty() {
+            let reason = format!("The checkout holds what can be no change: {}", problems.join(", "));
+            self.push(RunEvent::Degraded(Degraded { reason }), None)?;
+        }
+        let diff = DiffReady {
+            base: base.clone(),
+            target: target.clone(),
+            paths: paths.clone(),
+            summary: stats.to_string(),
+            digest: digest.clone(),
+            stats: *stats,
+            parts: self.terms.parts.clone(),
+        };
+        self.push(RunEvent::DiffReady(diff), Some("diff"))?;
+        if stats.files == 0 {
+            return self.push(completed(&self.run, DiffState::Unchanged, self.now), Some("terminal_status"));
+        }
+        let looked_at = self.run.created.carries.as_ref().and_then(|carries| carries.digest.as_ref());
+        if looked_at.is_some_and(|looked_at| looked_at != digest) {
+            let message = "The changes are not what was looked at; look at them again.";
+            return self.fail(Failure::new(Code::Conflict, message), "failed", None);
+        }
+        let policy = &self.run.created.execution_policy;
+        if policy.approval == Approval::Never || policy.changes == Changes::Keep {
+            return self.push(completed(&self.run, DiffState::Kept, self.now), Some("terminal_status"));
+        }
+        let request = Request::Apply {
+            base: base.clone(),
+            target: target.clone(),
+            stats: *stats,
+            files: paths.clone(),
+            to: self.destination(),
+            undo: self.run.created.carries.as_ref().is_some_and(|carries| carries.undo),
+        };
+        let asked = ApprovalRequested {
+            approval_id: fresh!(ApprovalId, self.now),
+            key: REVIEW_KEY.to_owned(),
+            request,
+            redacted: false,
+            digest: digest.clone(),
+            risk: Risk::Medium,
+            reason: "nothing reaches the workspace itself but by an approved apply".to_owned(),
+            workspace: self.run.created.workspace.clone(),
+            actor: agent(&self.run),
+            expires_at: self.now.plus_ms(self.terms.limits.approval_expiry_ms),
+        };
+        self.push(RunEvent::ApprovalRequested(asked), None)
+    }
+
+    /// Where the run's changes are brought to.
+    fn destination(&self) -> ApplyTo {
+        self.run.created.carries.as_ref().map(|carries| carries.to.clone()).unwrap_or_default()
+    }
+
+    fn applying(&mut self, digest: &str, stats: DiffStats) -> Result<(), EngineError> {
+        let review = self.run.review.as_ref();
+        // An edge that went on after a death says it again.
+        if let (RunState::Applying { .. }, Some(review)) = (&self.run.state, review)
+            && review.applied_digest.as_deref() == Some(digest)
+        {
+            return Ok(());
+        }
+        let Some(approval_id) = review.and_then(|review| review.approval_id) else {
+            return Err(self.impossible("run.applying"));
+        };
+        let applying = Applying { approval_id, digest: digest.to_owned(), to: self.destination(), stats };
+        self.push(RunEvent::Applying(applying), None)
+    }
+
+    fn applied(&mut self, digest: &str, commit: Option<String>) -> Result<(), EngineError> {
+        let RunState::Applying { approval_id } = self.run.state else {
+            return Err(self.impossible("run.applied"));
+        };
+        self.push(RunEvent::Applied(Applied { approval_id, digest: digest.to_owned(), commit }), None)?;
+        self.push(completed(&self.run, DiffState::Applied, self.now), Some("terminal_status"))
+    }
+
+    fn impossible(&self, event: &'static str) -> EngineError {
+        Illegal::Transition { state: self.run.state.name(), event }.into()
     }
 
     fn ended(&mut self, ending: &Ending) -> Result<(), EngineError> {
@@ -307,6 +382,21 @@ impl Batch<'_> {
     }
 }
 
+/// What a backend is doing, where nothing else is known of it.
+pub(crate) fn status(run: &Run, info: &BackendInfo, phase: &str) -> RuntimeStatus {
+    RuntimeStatus {
+        phase: phase.to_owned(),
+        profile: run.created.backend_profile.clone(),
+        backend_kind: info.backend_kind.to_owned(),
+        protocol: info.protocol.to_owned(),
+        model: None,
+        version: None,
+        thread: None,
+        usage: None,
+        away_ms: None,
+    }
+}
+
 /// The agent of a run, as an actor.
 pub(crate) fn agent(run: &Run) -> Who {
     Who { id: run.created.agent_id.clone(), kind: ActorKind::Agent { run: run.id } }
@@ -331,6 +421,9 @@ pub(crate) fn withdrawal(approval_id: ApprovalId, decided_by: Who, reason: &str)
         reason: Some(reason.to_owned()),
         scope: None,
         answer: None,
+        selection: None,
+        comments: Vec::new(),
+        revise: false,
     })
 }
 
@@ -344,6 +437,18 @@ pub(crate) fn failed(
 ) -> Fact {
     let (terminal_status, metrics) = (terminal_status.to_owned(), run.metrics(now));
     RunEvent::Failed(Failed { failure, terminal_status, step, metrics }).into()
+}
+
+/// The good end of a run.
+pub(crate) fn completed(run: &Run, diff: DiffState, now: Timestamp) -> RunEvent {
+    let unused = run.grants.iter().filter(|grant| !grant.used).map(|grant| grant.approval_id);
+    RunEvent::Completed(Completed {
+        response: run.response.clone(),
+        artifacts: run.artifacts.clone(),
+        diff,
+        metrics: run.metrics(now),
+        unused_approvals: unused.collect(),
+    })
 }
 
 /// The cancelled end of a run.

@@ -13,7 +13,7 @@ use runyard_engine::{Decision, Engine, EngineError, Limits, NewCommand, NewRun, 
 use support::*;
 
 fn answer(decision: Decision, digest: &str) -> Resolve {
-    Resolve { decision, digest: digest.into(), reason: None, scope: DecisionScope::Once, answer: None }
+    Resolve::new(decision, digest)
 }
 
 async fn only_open(engine: &Engine) -> runyard_engine::ApprovalRecord {
@@ -586,13 +586,7 @@ async fn c12_a_question_is_answered_by_its_schema() {
     };
     edge.recorded(&open, 4, vec![question]).await;
     let id = only_open(&engine).await.asked.approval_id;
-    let with = |answer| Resolve {
-        decision: Decision::Approve,
-        digest: "d".into(),
-        reason: None,
-        scope: DecisionScope::Once,
-        answer,
-    };
+    let with = |answer| Resolve { answer, ..Resolve::new(Decision::Approve, "d") };
     for wrong in [None, Some("up".into()), Some(7.into())] {
         let error = engine.resolve(id, with(wrong), &person()).await.unwrap_err();
         assert!(matches!(error, EngineError::Invalid { path: "answer", .. }), "{error}");

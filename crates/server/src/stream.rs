@@ -29,6 +29,9 @@ const PAGE_EVENTS_MAX: u32 = 64;
 /// Events are handed over together up to this size. One event may be larger.
 const FRAME_BYTES_MAX: usize = 16 * 1024;
 
+/// The last word to a reader whose token was revoked or has expired. It is no event: whoever comes back is told as anyone is.
+const NOT_VALID: &[u8] = b": the token is not valid any more\n\n";
+
 /// The streams that are open.
 pub(crate) struct Streams {
     places: Arc<Semaphore>,
@@ -82,10 +85,14 @@ async fn begin(
     }
     let place = shared.streams.enter()?;
     let (engine, stop) = (shared.engine.clone(), shared.streams.stop.clone());
+    let token = named_token(&shared.engine, headers);
     let frames = Frames::of(move |out| async move {
         let _place = place;
         tokio::select! {
+            // In this order, so that what the reader may not see any more is not even looked for, and no frame is lost.
+            biased;
             () = stop.cancelled() => {}
+            () = no_longer_valid(&engine, token.as_deref()) => out.put(Bytes::from_static(NOT_VALID)).await,
             done = follow(&engine, &standing, after, &out) => if let Err(error) = done {
                 // The reader comes back with its cursor and is told what is wrong.
                 tracing::error!(run = %standing.run.id, %error, "an event stream broke off");
@@ -100,6 +107,23 @@ async fn begin(
     ];
     response.headers_mut().extend(values.map(|(name, value)| (name, HeaderValue::from_static(value))));
     Ok(response)
+}
+
+/// The token that the reader came with, if it is one that can be revoked or expire.
+fn named_token(engine: &Engine, headers: &HeaderMap) -> Option<String> {
+    let (_, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let token = token.trim();
+    engine.installation().holder(token).map(|_| token.to_owned())
+}
+
+/// Returns when the token lets nobody in any more.
+async fn no_longer_valid(engine: &Engine, token: Option<&str>) {
+    let Some(token) = token else { return std::future::pending().await };
+    let mut changed = engine.installation().changed();
+    while engine.installation().holder(token).is_some() {
+        // A token that expires changes nothing else: that is looked at now and then.
+        let (Ok(_) | Err(_)) = tokio::time::timeout(HEARTBEAT, changed.changed()).await;
+    }
 }
 
 /// The place after which the reader wants to go on. A reader that comes back says it in `Last-Event-ID`, which is newer than

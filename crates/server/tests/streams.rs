@@ -11,6 +11,7 @@ mod support;
 use runyard_backend::Signal;
 use runyard_backend::link::Report;
 use runyard_domain::RunId;
+use runyard_engine::Role;
 use serde_json::json;
 use support::engine::{asked, turn_ended, until};
 use support::{Served, log, messages};
@@ -139,6 +140,29 @@ async fn an_open_stream_is_counted_and_ends_with_the_server() {
     assert!(text.contains("\nprocess_resident_memory_bytes "), "{text}");
     served.stop.cancel();
     while stream.next().await.is_some() {}
+}
+
+#[tokio::test]
+async fn c24_a_stream_ends_when_its_token_is_revoked_and_others_go_on() {
+    let served = Served::start().await;
+    let run = served.run().await;
+    let (viewer, other) = (served.with_role(Role::Viewer).await, served.with_role(Role::Operator).await);
+    let mut streams = Vec::new();
+    for client in [&viewer, &other, &served.owner()] {
+        let mut stream = client.follow(&run, 0).await;
+        stream.next().await.unwrap();
+        streams.push(stream);
+    }
+    let revoked = served.owner().delete("/tokens/viewer").await;
+    assert_eq!(revoked.status, 200, "{revoked:?}");
+    let text = streams.remove(0).rest_as_text().await;
+    assert!(text.ends_with(": the token is not valid any more\n\n"), "it says why it ends: {text:?}");
+    assert_eq!(viewer.get(&format!("/runs/{run}/stream")).await.refused().0, 401);
+    served.owner().post(&format!("/runs/{run}/cancel"), json!({})).await.data();
+    let log = log(&served.engine, &run).await;
+    for mut stream in streams {
+        assert_eq!(stream.rest().await, log[1..], "whose token is valid sees all of it");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

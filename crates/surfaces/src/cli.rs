@@ -179,14 +179,18 @@ impl Cli {
 
     /// The whole command line, for help and completions. Action commands have their flags only for completions.
     fn root(&self) -> Command {
-        let mut root = Command::new(self.name.clone())
-            .version(self.version.clone())
-            .about(self.about.clone())
-            .disable_help_subcommand(true)
-            .subcommand_required(true)
-            .subcommands(self.extra.iter().map(|extra| extra.command.clone()))
-            .subcommand(call_command())
-            .subcommands(tools::commands());
+        let mut root =
+            Command::new(self.name.clone())
+                .version(self.version.clone())
+                .about(self.about.clone())
+                .disable_help_subcommand(true)
+                .subcommand_required(true)
+                .subcommands(self.extra.iter().map(|extra| extra.command.clone()))
+                .subcommand(call_command())
+                // An extra command of the same name stands in its place.
+                .subcommands(tools::commands().into_iter().filter(|tool| {
+                    self.extra.iter().all(|extra| extra.command.get_name() != tool.get_name())
+                }));
         if self.actions == ActionCommands::TopLevel {
             root = root.subcommands(self.action_summaries());
         }
@@ -248,6 +252,11 @@ pub fn show_failure(arguments: &[OsString], error: ActionError) -> u8 {
 pub fn show_data(matches: &ArgMatches, data: Value) -> u8 {
     let mode = Mode::named(matches.get_one::<String>("output").map(String::as_str));
     show(mode, &Envelope::of_data(Surface::Cli, data))
+}
+
+/// Compares two manifests as `diff` does, for a program whose own `diff` stands in its place.
+pub fn compare_manifests(matches: &ArgMatches, old: &str, new: &str) -> u8 {
+    tools::diff(old, new, Mode::named(matches.get_one::<String>("output").map(String::as_str)))
 }
 
 /// Shows a command line that does not parse.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::requests::{Asks, Verdict};
+use super::tokens::Before;
 use super::translate::Translation;
 use super::wire::{Refusal, Status, ThreadOpened, Turn, TurnNotice, read};
 
@@ -132,6 +133,11 @@ impl Conversation {
             json!({ "clientInfo": client, "capabilities": { "experimentalApi": true } }),
         );
         conversation
+    }
+
+    /// What the thread had used before this run, as far as it is known by now.
+    pub(super) fn before(&self) -> Before {
+        self.translation.before
     }
 
     /// The signals to record, and then the messages to send.
@@ -267,12 +273,21 @@ impl Conversation {
                 let resolved = params.get("requestId").and_then(|id| self.asks.resolved(id));
                 self.signals.extend(resolved.map(|key| Signal::Withdraw { key }));
             }
+            // A thread that is opened again says first what it used by then.
+            "thread/tokenUsage/updated" if !self.is_of_the_turn(params) => {
+                self.translation.used_before(params)?;
+            }
             _ => {
                 let said = self.translation.notification(method, params)?;
                 self.signals.extend(said);
             }
         }
         Ok(())
+    }
+
+    fn is_of_the_turn(&self, params: &Value) -> bool {
+        let turn = params.get("turnId").and_then(Value::as_str);
+        matches!(&self.stage, Stage::Turn { id, .. } if id.as_deref() == turn)
     }
 
     fn response(&mut self, id: &Value, message: &Value) -> Result<(), BackendError> {

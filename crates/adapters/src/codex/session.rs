@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::bounds;
 use super::conversation::Conversation;
+use super::tokens::Ledger;
 use crate::process::Speaker;
 
 /// How many signals become durable together, about.
@@ -26,6 +27,8 @@ const DEAF_WAIT: Duration = Duration::from_secs(5);
 pub(super) struct Session {
     pub(super) codex: Speaker,
     pub(super) conversation: Conversation,
+    /// Which tokens of the thread are the run's own.
+    pub(super) ledger: Ledger,
     pub(super) journal: Arc<dyn Journal>,
     pub(super) inbox: Inbox,
     /// When a process that takes nothing any more must be gone.
@@ -114,6 +117,7 @@ impl Session {
     }
 
     async fn flush(&mut self) -> Result<(), Stop> {
+        self.ledger.keep(self.conversation.before())?;
         let (signals, messages) = self.conversation.take();
         for batch in bounds::batches(signals) {
             let recorded = self.inbox.during(self.journal.record(batch)).await;

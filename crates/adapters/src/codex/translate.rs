@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 
 use runyard_backend::{BackendError, Signal};
 use runyard_domain::gate::Request;
-use runyard_domain::run::{FailureKind, ToolOutcome, Usage};
+use runyard_domain::run::{FailureKind, ToolOutcome};
 use serde_json::{Value, json};
 
 use super::failure::TurnError;
 use super::place::Workspace;
+use super::tokens::Before;
 use super::wire::{
-    CommandAction, DeltaNotice, ErrorNotice, Execution, FileChange, Item, ItemNotice, Status, Tokens,
-    TypedNotice, UsageNotice, read,
+    CommandAction, DeltaNotice, ErrorNotice, Execution, FileChange, Item, ItemNotice, Status, TypedNotice,
+    UsageNotice, read,
 };
 use super::{bounds, patch, wire};
 use crate::process::clip;
@@ -33,14 +34,8 @@ pub(super) struct Translation {
     results: Vec<Signal>,
     /// The last error after which codex tried again.
     pub(super) tried_again: Option<TurnError>,
-    /// What the thread had used before this run, as far as it is not the run's own thread.
-    before: Before,
-}
-
-#[derive(Clone, Copy)]
-enum Before {
-    Unknown,
-    Used { input: u64, output: u64 },
+    /// What the thread had used before this run.
+    pub(super) before: Before,
 }
 
 struct Open {
@@ -65,10 +60,16 @@ enum Step {
 }
 
 impl Translation {
-    /// `earlier` says that the thread was another run's before.
-    pub(super) fn new(workspace: Workspace, earlier: bool) -> Self {
-        let before = if earlier { Before::Unknown } else { Before::Used { input: 0, output: 0 } };
+    /// `before` is what the thread had used before this run.
+    pub(super) fn new(workspace: Workspace, before: Before) -> Self {
         Translation { workspace, open: BTreeMap::new(), results: Vec::new(), tried_again: None, before }
+    }
+
+    /// Takes in what the thread used before the turn that runs.
+    pub(super) fn used_before(&mut self, params: &Value) -> Result<(), BackendError> {
+        let UsageNotice { token_usage } = read("thread/tokenUsage/updated", params)?;
+        self.before.begins_at(token_usage.total);
+        Ok(())
     }
 
     /// What a notification says.
@@ -96,8 +97,9 @@ impl Translation {
             }
             "thread/tokenUsage/updated" => {
                 let UsageNotice { token_usage: wire::TokenUsage { total, last } } = read(method, params)?;
-                let usage = self.usage(total, last);
-                Ok(self.release().chain([usage]).collect())
+                let (phase, usage) = ("working".to_owned(), Some(self.before.own(total, last)));
+                let used = Signal::Status { phase, model: None, version: None, thread: None, usage };
+                Ok(self.release().chain([used]).collect())
             }
             "error" => {
                 let ErrorNotice { error, will_retry } = read(method, params)?;
@@ -281,24 +283,6 @@ impl Translation {
         });
         std::iter::once(call).chain(unasked).collect()
     }
-
-    fn usage(&mut self, total: Tokens, last: Tokens) -> Signal {
-        let (input, output) = match self.before {
-            Before::Used { input, output } => (input, output),
-            Before::Unknown => (
-                total.input_tokens.saturating_sub(last.input_tokens),
-                total.output_tokens.saturating_sub(last.output_tokens),
-            ),
-        };
-        self.before = Before::Used { input, output };
-        let usage = Usage {
-            input_tokens: Some(total.input_tokens.saturating_sub(input)),
-            output_tokens: Some(total.output_tokens.saturating_sub(output)),
-            cost_usd: None,
-        };
-        let phase = "working".to_owned();
-        Signal::Status { phase, model: None, version: None, thread: None, usage: Some(usage) }
-    }
 }
 
 /// Codex asks before it starts a command, and not before it types into one that runs.
@@ -349,7 +333,7 @@ mod tests {
 
     /// What the notifications of a recorded turn say; requests are approved or not, as they come.
     fn play(lines: &str, approve: bool) -> Vec<Signal> {
-        let mut translation = Translation::new(Workspace::new(Path::new("/checkout")), false);
+        let mut translation = Translation::new(Workspace::new(Path::new("/checkout")), Before::NOTHING);
         let mut signals = Vec::new();
         for line in lines.lines() {
             let message: Value = serde_json::from_str(line).unwrap();
@@ -398,7 +382,8 @@ mod tests {
             ["Hello ", "from ", "the ", "demo ", "provider", "."].map(|text| format!("delta {text:?}"));
         let all = deltas.into_iter().chain(["message \"Hello from the demo provider.\"".to_owned()]);
         assert_eq!(told(&signals), all.collect::<Vec<_>>());
-        let usage = Usage { input_tokens: Some(9500), output_tokens: Some(8), cost_usd: None };
+        let usage =
+            runyard_domain::run::Usage { input_tokens: Some(9500), output_tokens: Some(8), cost_usd: None };
         let used: Vec<_> = signals
             .iter()
             .filter_map(|signal| match signal {
@@ -482,7 +467,7 @@ mod tests {
 
     #[test]
     fn c04_what_is_typed_into_a_command_is_said_since_nobody_is_asked() {
-        let mut translation = Translation::new(Workspace::new(Path::new("/checkout")), false);
+        let mut translation = Translation::new(Workspace::new(Path::new("/checkout")), Before::NOTHING);
         let mut typed = |stdin: &str| {
             let params = json!({ "itemId": "call", "processId": "1", "stdin": stdin });
             translation.notification("item/commandExecution/terminalInteraction", &params).unwrap()
@@ -502,25 +487,10 @@ mod tests {
 
     #[test]
     fn b10_a_notification_without_a_required_field_is_invalid() {
-        let mut translation = Translation::new(Workspace::new(Path::new("/checkout")), false);
+        let mut translation = Translation::new(Workspace::new(Path::new("/checkout")), Before::NOTHING);
         let error =
             translation.notification("item/agentMessage/delta", &json!({ "delta": "x" })).unwrap_err();
         assert_eq!(error.failure_kind, FailureKind::BackendResponseInvalid);
         assert!(translation.notification("something/new", &json!(null)).unwrap().is_empty());
-    }
-
-    #[test]
-    fn on_the_thread_of_an_earlier_run_only_what_this_run_used_counts() {
-        let mut translation = Translation::new(Workspace::new(Path::new("/checkout")), true);
-        let mut used = |total: u64, last: u64| {
-            let tokens = |n: u64| json!({ "inputTokens": n, "outputTokens": n / 10 });
-            let params = json!({ "tokenUsage": { "total": tokens(total), "last": tokens(last) } });
-            match translation.notification("thread/tokenUsage/updated", &params).unwrap().remove(0) {
-                Signal::Status { usage: Some(usage), .. } => (usage.input_tokens, usage.output_tokens),
-                other => panic!("{other:?}"),
-            }
-        };
-        assert_eq!(used(1000, 100), (Some(100), Some(10)));
-        assert_eq!(used(1200, 200), (Some(300), Some(30)));
     }
 }

@@ -59,6 +59,11 @@ pub(crate) enum Fault {
         #[source]
         fault: InvalidRule,
     },
+    #[error(
+        "\"{key}\": a rule of scope \"once\" does not belong in a file, from which it would come back with each start; leave \
+         scope out, or add it with \"runyard policy add\" and --scope once"
+    )]
+    OnceInFile { key: String },
     #[error("\"{key}\" has more than {max} entries")]
     TooMany { key: String, max: usize },
     #[error("\"{key}\" does not fit: {source}")]

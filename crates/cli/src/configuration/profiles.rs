@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use runyard_domain::{AgentProfile, BackendProfile, ExecutionPolicy, SecretScope};
+use runyard_domain::run::Budget;
+use runyard_domain::{AgentProfile, BackendProfile, Changes, ExecutionPolicy, SecretScope};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -61,7 +62,10 @@ pub(super) fn agents(values: &Values) -> Result<BTreeMap<String, AgentProfile>, 
             let fault = Fault::UnknownName { key: key("backend"), what: "backend profile", hint };
             return Err(wrong(values, &key("backend"), fault));
         }
-        let budget = values.get(&key("budget")).and_then(|budget| budget.value.as_str());
+        let budget = Budget {
+            cost_usd: optional(values, &key("budget"))?,
+            tokens: optional(values, &key("budget_tokens"))?,
+        };
         Ok(AgentProfile {
             id: id.to_owned(),
             label: field(values, &key("label"))?,
@@ -75,7 +79,8 @@ pub(super) fn agents(values: &Values) -> Result<BTreeMap<String, AgentProfile>, 
                 approval: field(values, &key("approval"))?,
                 timeout_ms: field(values, &key("timeout_ms"))?,
                 idle_ms: field(values, &key("idle_ms"))?,
-                budget: budget.map(str::to_owned),
+                budget: (!budget.is_empty()).then_some(budget),
+                changes: Changes::default(),
                 secret_scope: SecretScope::default(),
             },
             runs_max: field(values, &key("runs_max"))?,
@@ -88,7 +93,7 @@ pub(super) fn backends(values: &Values) -> Result<BTreeMap<String, BackendProfil
     collected(names(values, "backends"), |name| {
         let prefix = format!("backends.{name}.");
         let secrets = format!("{prefix}required_secret_keys");
-        let required = if values.contains_key(&secrets) { field(values, &secrets)? } else { Vec::new() };
+        let required = optional(values, &secrets)?.unwrap_or_default();
         let settings = values.iter().filter_map(|(key, value)| {
             let name = key.strip_prefix(&prefix)?.strip_prefix("settings.")?;
             Some((name.to_owned(), value.value.as_str()?.to_owned()))
@@ -116,6 +121,10 @@ fn collected<T>(
         }
     }
     if problems.is_empty() { Ok(made) } else { Err(problems) }
+}
+
+fn optional<T: DeserializeOwned>(values: &Values, key: &str) -> Result<Option<T>, Problem> {
+    values.contains_key(key).then(|| field(values, key)).transpose()
 }
 
 fn field<T: DeserializeOwned>(values: &Values, key: &str) -> Result<T, Problem> {

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use runyard_domain::gate::{Rule, RuleText};
+use runyard_domain::gate::{Rule, RuleText, Scope};
 use serde_json::{Map, Value, json};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -194,6 +194,11 @@ impl Reader<'_> {
         };
         match rule {
             Err(fault) => self.wrong(at, fault),
+            Ok(value) if value.scope() == Scope::Once => {
+                let scope = table.iter().find(|(name, _)| name.get_ref() == "scope");
+                let at = scope.map_or(at, |(name, _)| name.span().start);
+                self.wrong(at, Fault::OnceInFile { key: key.to_owned() });
+            }
             Ok(value) => {
                 let place = self.place(at);
                 self.content.rules.push(Located { value, place });

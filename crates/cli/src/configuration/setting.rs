@@ -5,6 +5,7 @@
 use std::net::SocketAddr;
 
 use runyard_domain::ExecutionPolicy;
+use runyard_domain::run::{Budget, Dollars};
 use serde_json::{Value, json};
 
 /// Which table of a file a setting stands in.
@@ -66,7 +67,7 @@ const TEXT_CHARS_MAX: usize = 4_096;
 pub(crate) const PRESETS: &[&str] = &["strict", "default"];
 
 #[rustfmt::skip]
-pub(crate) const SETTINGS: [Setting; 24] = [
+pub(crate) const SETTINGS: [Setting; 25] = [
     Setting { section: Section::Hub, key: "listen", kind: Kind::Address },
     Setting { section: Section::Hub, key: "database_url", kind: Kind::DatabaseUrl },
     Setting { section: Section::Hub, key: "runs_max", kind: RUNS_MAX },
@@ -88,6 +89,7 @@ pub(crate) const SETTINGS: [Setting; 24] = [
     Setting { section: Section::Agent, key: "timeout_ms", kind: MILLISECONDS },
     Setting { section: Section::Agent, key: "idle_ms", kind: MILLISECONDS },
     Setting { section: Section::Agent, key: "budget", kind: Kind::Amount },
+    Setting { section: Section::Agent, key: "budget_tokens", kind: Kind::Number { min: 1, max: Budget::TOKENS_MAX } },
     Setting { section: Section::Backend, key: "kind", kind: Kind::Text },
     Setting { section: Section::Backend, key: "required_secret_keys", kind: Kind::Texts },
     Setting { section: Section::Backend, key: "settings", kind: Kind::Table },
@@ -114,6 +116,11 @@ impl Setting {
             ["backends", _, key] | ["backends", _, key, _] => Section::Backend.setting(key),
             _ => None,
         }
+    }
+
+    /// Whether it limits what a run uses: the one thing that has no limit unless it is given one.
+    pub(crate) fn is_budget(&self) -> bool {
+        matches!(self.key, "budget" | "budget_tokens")
     }
 
     /// What it is for an agent that does not say.
@@ -163,7 +170,7 @@ impl Setting {
             Kind::Number { min, max } => value.as_u64().is_some_and(|number| (min..=max).contains(&number)),
             Kind::Word(words) => text.is_some_and(|text| words.contains(&text)),
             Kind::Words(words) => all(&|text| words.contains(&text)),
-            Kind::Amount => text.is_some_and(|text| millionths(text).is_some()),
+            Kind::Amount => text.is_some_and(|text| text.parse::<Dollars>().is_ok()),
             Kind::Text | Kind::Table => text.is_some_and(is_text),
             Kind::Texts => all(&is_text),
         }
@@ -187,7 +194,7 @@ impl Setting {
                 _ => false,
             },
             Kind::Amount => {
-                let amount = |value: &Value| value.as_str().and_then(millionths);
+                let amount = |value: &Value| value.as_str()?.parse::<Dollars>().ok();
                 matches!((amount(value), amount(base)), (Some(value), Some(base)) if value <= base)
             }
             Kind::Address | Kind::DatabaseUrl | Kind::Text | Kind::Texts | Kind::Table => false,
@@ -198,7 +205,7 @@ impl Setting {
     pub(crate) fn narrowed(&self, given: &Value, base: Option<&Value>) -> Option<Value> {
         let Some(base) = base else {
             // A limit where there was none.
-            return matches!(self.kind, Kind::Amount).then(|| given.clone());
+            return self.is_budget().then(|| given.clone());
         };
         if self.is_within(given, base) {
             return Some(given.clone());
@@ -214,15 +221,4 @@ impl Setting {
 
 fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
-}
-
-/// An amount in millionths, if it is one: digits, and up to six after a point.
-fn millionths(text: &str) -> Option<u64> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || !digits(part) || part.len() > 6 {
-        return None;
-    }
-    let part: u64 = format!("{part:0<6}").parse().ok()?;
-    whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(part)
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command};
 use runyard_domain::gate::Effect;
-use runyard_domain::run::OnReject;
+use runyard_domain::run::{Budget, OnReject};
 use runyard_domain::{Approval, Network, Sandbox, Timestamp};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -131,7 +131,7 @@ fn c19_changing_an_agent_changes_no_backend() {
     let plain = Yard::new().load();
     let text = "[agents.codex]\nlabel = \"C\"\npreset = \"strict\"\nsandbox = \"read-only\"\nnetwork = \"deny\"\n\
                 approval = \"never\"\non_reject = \"continue\"\ncapabilities = [\"read\"]\nruns_max = 1\n\
-                timeout_ms = 5\nidle_ms = 4\nbudget = \"2.50\"\n";
+                timeout_ms = 5\nidle_ms = 4\nbudget = \"2.50\"\nbudget_tokens = 200000\n";
     let changed = Yard::with(text, "").load();
     assert_eq!(plain.backends(), changed.backends());
     let agent = &changed.agents()["codex"];
@@ -145,7 +145,8 @@ fn c19_changing_an_agent_changes_no_backend() {
         (policy.sandbox, policy.network, policy.approval, policy.timeout_ms, policy.idle_ms),
         (Sandbox::ReadOnly, Network::Deny, Approval::Never, 5, 4)
     );
-    assert_eq!(policy.budget.as_deref(), Some("2.50"));
+    let budget = Budget { cost_usd: "2.50".parse().ok(), tokens: Some(200_000) };
+    assert_eq!((policy.budget, plain.agents()["codex"].execution_policy.budget), (Some(budget), None));
 }
 
 #[test]
@@ -253,6 +254,15 @@ fn what_is_wrong_is_told_with_file_and_line_and_what_was_meant() {
     check(
         "[agents.demo]\nbudget = \"1,5\"\n",
         "2: \"agents.demo.budget\": expected an amount in US dollars as a text, as in \"2.50\"",
+    );
+    check(
+        "[agents.demo]\nbudget_tokens = 0\n",
+        "2: \"agents.demo.budget_tokens\": expected a whole number from 1 to 1000000000000",
+    );
+    check(
+        "[[policy.rule]]\neffect = \"allow\"\nkind = \"shell\"\nmatch = \"ls\"\nscope = \"once\"\n",
+        "5: \"policy.rule\": a rule of scope \"once\" does not belong in a file, from which it would come back with each \
+         start; leave scope out, or add it with \"runyard policy add\" and --scope once",
     );
     check(
         "[agents.\"A B\"]\n",

@@ -6,6 +6,7 @@ use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
 use super::Finding;
 use crate::home::Home;
+use crate::hub;
 
 /// A clock that stands before this was never set: 2026-01-01.
 const EARLIEST: Duration = Duration::from_secs(1_767_225_600);
@@ -28,12 +29,18 @@ pub(super) fn custody() -> Finding {
 }
 
 /// What confines the processes of agents.
-pub(super) fn sandbox() -> Finding {
-    Finding::note(
-        "sandbox",
-        "none is in force: a command that was allowed can do whatever you can do",
-        "Approve only commands that you would run yourself; agents work in copies, which the sandbox does not enforce.",
-    )
+pub(super) async fn sandbox(home: &Home) -> Finding {
+    let what = "sandbox";
+    let sandboxes = hub::sandboxes(home).await;
+    match sandboxes.why_absent() {
+        None => Finding::ok(what, sandboxes.to_string()),
+        Some(why) => {
+            let found = format!("none is in force, and runs are degraded for it: {why}");
+            let next =
+                format!("{} Until then approve only commands that you would run yourself.", why.next());
+            Finding::note(what, found, next)
+        }
+    }
 }
 
 /// Whether the clock can be right.

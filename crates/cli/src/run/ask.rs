@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 
 use runyard_surfaces::cli::one_line;
+use rustix::termios::{QueueSelector, tcflush};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +21,7 @@ pub(super) async fn allow_workspace(path: &str, stop: &CancellationToken) -> Opt
     let mut stderr = std::io::stderr();
     let question =
         format!("{} is no workspace yet. Allow agents to work on copies of it? [y/N] ", one_line(path));
+    forget_typed();
     let _ = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
     tokio::select! {
         () = stop.cancelled() => {
@@ -32,6 +34,11 @@ pub(super) async fn allow_workspace(path: &str, stop: &CancellationToken) -> Opt
             Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
         }
     }
+}
+
+/// Forgets what was typed so far: it cannot have been meant for a question that nobody had seen.
+fn forget_typed() {
+    let (Ok(()) | Err(_)) = tcflush(std::io::stdin(), QueueSelector::IFlush);
 }
 
 /// Reads a line, on a thread of its own; nothing when standard input is at its end.
@@ -59,6 +66,8 @@ pub(super) struct Choice {
 pub(super) struct Open {
     pub(super) digest: String,
     is_question: bool,
+    /// Whether it is looked at each time anew.
+    once_only: bool,
     question: String,
 }
 
@@ -89,6 +98,7 @@ impl Asking {
                 let open = Open {
                     digest: payload["digest"].as_str().unwrap_or_default().to_owned(),
                     is_question: payload["request"]["kind"] == "question",
+                    once_only: payload["request"]["kind"] == "apply",
                     question: question(&payload["request"], label),
                 };
                 self.again(id, open);
@@ -126,6 +136,7 @@ impl Asking {
                 }
                 (None, None) => return std::future::pending().await,
                 (empty, Some((id, open))) => {
+                    forget_typed();
                     screen.ask(&open.question);
                     empty.insert(Reading { asked: Some(id.clone()), line: line(), told: false })
                 }
@@ -147,6 +158,7 @@ impl Asking {
                     self.open.remove(&id);
                     return Choice { approval: id, open, approve, scope, answer };
                 }
+                None if open.once_only => screen.say("Answer with y or n."),
                 None => screen.say("Answer with y, r or n."),
             }
         }
@@ -159,6 +171,9 @@ fn choose(open: &Open, text: &str) -> Option<(bool, &'static str, Option<Value>)
         // JSON where it is JSON, else the text itself.
         let answer = || serde_json::from_str(text).unwrap_or_else(|_| text.into());
         return Some(if text.is_empty() { (false, "once", None) } else { (true, "once", Some(answer())) });
+    }
+    if open.once_only && text.eq_ignore_ascii_case("r") {
+        return None;
     }
     match text.to_ascii_lowercase().as_str() {
         "y" | "yes" => Some((true, "once", None)),
@@ -182,6 +197,21 @@ fn question(request: &Value, workspace: &str) -> String {
         "deploy" => format!("Deploy {}", text("target")),
         "action" => format!("Call the action {}", text("action")),
         "repeat" => format!("Repeat the step \"{}\"", text("step")),
+        "apply" if request["undo"] == true => {
+            let workspace = one_line(workspace);
+            return format!(
+                "Take this back from your files in \"{workspace}\"? [y] take back  [n] reject > "
+            );
+        }
+        "apply" => {
+            let to = match &request["to"] {
+                Value::String(to) if to == "commit" => "your files and a commit",
+                Value::Object(_) => "a new branch",
+                _ => "your files",
+            };
+            let workspace = one_line(workspace);
+            return format!("Apply these changes to {to} in \"{workspace}\"? [y] apply all  [n] reject > ");
+        }
         "question" => return "Your answer (empty to reject) > ".to_owned(),
         other => format!("Allow this {}", one_line(other)),
     };
@@ -201,7 +231,7 @@ mod tests {
     fn c12_only_a_clear_answer_is_one() {
         #[track_caller]
         fn check(is_question: bool, text: &str, expected: Option<(bool, &str, Option<Value>)>) {
-            let open = Open { digest: String::new(), is_question, question: String::new() };
+            let open = Open { digest: String::new(), is_question, once_only: false, question: String::new() };
             assert_eq!(choose(&open, text), expected, "{text:?}");
         }
         check(false, "y", Some((true, "once", None)));

@@ -12,6 +12,7 @@ use super::show::Screen;
 use super::{Shown, data};
 use crate::home::Home;
 use crate::hub_here::{AnyHub, Stay};
+use crate::patches;
 
 /// How long a hub that went away is waited for.
 const AWAY_MAX: Duration = Duration::from_secs(60);
@@ -24,6 +25,7 @@ pub(super) async fn to_the_end(
     hub: &mut AnyHub,
     made: &Value,
     shown: Shown,
+    confirmed: bool,
     stop: &CancellationToken,
 ) -> Result<u8, ActionError> {
     let run = made["run"]["id"].as_str().unwrap_or_default().to_owned();
@@ -37,6 +39,7 @@ pub(super) async fn to_the_end(
         asking: Asking::default(),
         stop,
         cancelled: false,
+        confirmed,
     };
     let end = following.follow().await?;
     following.screen.end(&end);
@@ -59,6 +62,8 @@ struct Following<'a> {
     asking: Asking,
     stop: &'a CancellationToken,
     cancelled: bool,
+    /// Whether applying was confirmed with the command, so that it is not asked again.
+    confirmed: bool,
 }
 
 impl Following<'_> {
@@ -87,6 +92,7 @@ impl Following<'_> {
                 };
                 match heard {
                     Ok(Some(text)) => {
+                        self.before(&text).await;
                         if let Some(end) = self.event(&text) {
                             return Ok(end);
                         }
@@ -96,6 +102,32 @@ impl Following<'_> {
                 }
             }
             self.wait_for_the_hub().await?;
+        }
+    }
+
+    /// Changes are shown before they are asked about; what was confirmed is answered.
+    async fn before(&mut self, text: &str) {
+        let Ok(event) = serde_json::from_str::<Value>(text) else { return };
+        let (kind, payload) = (&event["type"], &event["payload"]);
+        if kind != "run.approval.requested" || payload["request"]["kind"] != "apply" {
+            return;
+        }
+        if self.confirmed {
+            let input =
+                json!({"id": payload["approvalId"], "decision": "approve", "digest": payload["digest"]});
+            let outcome =
+                self.hub.client().invoke("approval_resolve", input, true, None).await.and_then(data);
+            if let Err(error) = outcome {
+                self.screen.say(&format!("Not answered: {}", said(&error)));
+            }
+        } else if self.shown == Shown::Text && payload["request"]["undo"] != true {
+            let found = self.hub.client().invoke("run_diff", json!({"id": self.run}), true, None).await;
+            let Ok(found) = found.and_then(data) else { return };
+            if let Ok(lines) =
+                patches::lines(self.hub.client(), &self.run, &found, patches::LINES_SHOWN).await
+            {
+                self.screen.changes(&lines);
+            }
         }
     }
 

@@ -174,6 +174,11 @@ impl Screen {
                 let by = one_line(payload["decidedBy"]["id"].as_str().unwrap_or_default());
                 self.line(&format!("{} by {by}", self.paint("1", &text("resolution"))));
             }
+            "run.applied" => {
+                let commit =
+                    payload["commit"].as_str().map(|commit| format!(" as commit {}", one_line(commit)));
+                self.line(&format!("{}{}", self.paint("32", "applied"), commit.unwrap_or_default()));
+            }
             "run.degraded" => self.line(&format!("{} {}", self.paint("33", "degraded:"), text("reason"))),
             "runtime.error" | "runtime.unavailable" | "runtime.timeout" | "schema.validation_failed" => {
                 self.line(&format!("{} {}", self.paint("31", "error:"), text("message")));
@@ -216,8 +221,22 @@ impl Screen {
         let risk = one_line(payload["risk"].as_str().unwrap_or_default());
         let reason = one_line(payload["reason"].as_str().unwrap_or_default());
         self.line(&format!("{} {reason} (risk: {risk})", self.paint("1;33", "approval needed:")));
-        for line in asked(payload) {
+        // Changes stand above it, file by file.
+        let changes = payload["request"]["kind"] == "apply";
+        for file in payload["request"]["files"].as_array().into_iter().flatten() {
+            if payload["request"]["undo"] == true {
+                self.line(&format!("  {}", one_line(file.as_str().unwrap_or_default())));
+            }
+        }
+        for line in asked(payload).into_iter().filter(|_| !changes) {
             self.line(&line);
+        }
+    }
+
+    /// What the run changed.
+    pub(super) fn changes(&mut self, lines: &[String]) {
+        for line in lines {
+            self.line(line);
         }
     }
 

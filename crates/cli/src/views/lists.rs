@@ -23,6 +23,12 @@ pub(super) fn runs(data: &Value) -> Value {
     table(rows.collect(), more, "No runs. Start one with: runyard run \"what is to be done\"")
 }
 
+pub(super) fn changes(data: &Value) -> Value {
+    let rows = items(data, "files")
+        .map(|file| row([("file", crate::patches::headline(file).into()), ("hunks", file["hunks"].clone())]));
+    table(rows.collect(), None, "Nothing changed.")
+}
+
 pub(super) fn approvals(data: &Value) -> Value {
     let rows = items(data, "approvals").map(|approval| {
         row([

@@ -51,6 +51,10 @@ pub(super) fn approval(approval: &Value) -> Value {
         Some(by) => format!("by {by} {}", text(&approval["decisionReason"])),
         None => String::new(),
     };
+    let denied = match approval["denied"].as_str() {
+        Some(why) => format!("by now: {why}; reject it, or change the rule first"),
+        None => String::new(),
+    };
     let id = text(&approval["id"]);
     let mut shown = fields(&[
         ("approval", id.clone()),
@@ -58,6 +62,7 @@ pub(super) fn approval(approval: &Value) -> Value {
         ("decided", decided),
         ("asked", text(&approval["title"])),
         ("why", text(&approval["reason"])),
+        ("denied", denied),
         ("risk", text(&approval["risk"])),
         ("run", text(&approval["runId"])),
         ("expires", age(&approval["expiresAt"])),
@@ -84,7 +89,12 @@ pub(super) fn rule_added(data: &Value) -> Value {
     let rule = &data["rule"];
     let what = [&rule["effect"], &rule["kind"], &rule["match"]].map(text).join(" ");
     let what = what.trim_end();
-    format!("Added {}: {what}. It counts at once, for running runs too.", text(&rule["id"])).into()
+    let hint = match data["hint"].as_str() {
+        Some(hint) => format!(" {hint}."),
+        None => String::new(),
+    };
+    let (id, covers) = (text(&rule["id"]), text(&data["covers"]));
+    format!("Added {id}: {what}. It covers {covers}.{hint} It counts at once, for running runs too.").into()
 }
 
 pub(super) fn rule_removed(data: &Value) -> Value {

@@ -120,12 +120,15 @@ impl Assignment {
             "GCONV_",
             "SSH_",
         ];
-        // Shells run what stands in a variable when they take it for a number.
-        let runs = |text: &str| text.contains('`') || text.contains("$(");
         NAMES.contains(&self.name.as_str())
             || PREFIXES.iter().any(|prefix| self.name.starts_with(prefix))
-            || self.value.literal().is_some_and(runs)
+            || self.value.literal().is_some_and(runs_as_number)
     }
+}
+
+/// Whether a shell runs a command when it takes the text for a number, or for the name of a variable.
+fn runs_as_number(text: &str) -> bool {
+    text.contains('`') || text.contains("$(")
 }
 
 /// How much of a command is known.

@@ -88,6 +88,9 @@ impl fmt::Display for Clause {
             Clause::ActionReads => "an action that only reads is allowed",
             Clause::ActionChanges => "an action that changes something is asked about",
             Clause::Question => "a question is for a person",
+            Clause::Apply => {
+                "what a run changed is looked at and asked about at its end, never at an agent's word"
+            }
             Clause::Repeat => "nobody knows whether the step took effect, so a person decides",
         })
     }

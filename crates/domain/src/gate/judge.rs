@@ -83,6 +83,8 @@ pub enum Clause {
     ActionChanges,
     /// A question is for a person.
     Question,
+    /// An agent asks to have its changes applied.
+    Apply,
     /// A repetition is for a person to decide.
     Repeat,
 }
@@ -260,6 +262,8 @@ impl<'a> Judge<'a> {
             Request::Write { path, .. } => return self.write(RuleKind::Write, path).part(path),
             Request::Question(question) => return ask(Clause::Question).part(&question.prompt),
             Request::Repeat { step } => return ask(Clause::Repeat).part(step),
+            // Runyard itself asks, after it has looked at the checkout.
+            Request::Apply { target, .. } => return Verdict::deny(Clause::Apply).part(target),
             Request::Secret { name } => return self.secret(name).part(name),
             Request::GitPush { remote, branch } => return self.push(remote, branch),
             Request::Network { host, .. } => {

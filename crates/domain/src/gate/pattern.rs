@@ -290,11 +290,8 @@ pub(super) fn wildcard(pattern: &str, text: &str) -> bool {
                 t += 1;
             }
             _ => match star {
-                Some((at, from)) => {
-                    star = Some((at, from + 1));
-                    p = at + 1;
-                    t = from + 1;
-                }
+                // The star is read again, and takes one character more.
+                Some((at, from)) => (p, t) = (at, from + 1),
                 None => return false,
             },
         }

@@ -81,6 +81,22 @@ pub enum Request {
     },
     /// Ask a person something. Nothing is done by it, so no rule decides it: it is always asked.
     Question(Question),
+    /// Bring what changed in the run's checkout to a person's files. No rule decides it: it is always asked.
+    Apply {
+        /// What it starts from.
+        base: String,
+        /// What it leads to.
+        target: String,
+        /// How much changed.
+        stats: crate::DiffStats,
+        /// The first of the files.
+        files: Vec<String>,
+        /// Where to.
+        to: crate::ApplyTo,
+        /// Whether what was applied is taken back.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        undo: bool,
+    },
     /// Repeat a step that a dead process had begun: nobody knows whether it took effect.
     Repeat {
         /// The step, as the log names it.
@@ -126,6 +142,7 @@ impl Request {
             Request::Secret { .. } => "secret",
             Request::Action { .. } => "action",
             Request::Question(_) => "question",
+            Request::Apply { .. } => "apply",
             Request::Repeat { .. } => "repeat",
         }
     }

@@ -38,6 +38,7 @@ pub(super) fn of_request(request: &Request) -> Risk {
         Request::Action { side_effects: SideEffects::Write, .. }
         | Request::Network { .. }
         | Request::GitCommit { .. }
+        | Request::Apply { .. }
         | Request::Repeat { .. }
         | Request::Shell { .. } => Risk::Medium,
     }

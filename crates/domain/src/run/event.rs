@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::changes::{Applied, Applying, DiffReady};
 use super::facts::*;
 
 /// An event that this version cannot read.

@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::budget::Usage;
+use super::changes::Carries;
 use super::failure::{Failure, FailureKind};
 use super::fold::Metrics;
 use crate::gate::{Effect, Request, Risk};
 use crate::{
-    ActorKind, ApprovalId, Code, CommandId, ExecutionPolicy, RunId, SessionId, Timestamp, WorkspaceRef,
+    ActorKind, ApprovalId, Code, CommandId, Comment, ExecutionPolicy, RunId, SelectedFile, SessionId,
+    Timestamp, WorkspaceRef,
 };
 
 /// Who did something, as a record names them.
@@ -95,6 +98,9 @@ pub struct Created {
     /// The backend's thread that it goes on with.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub thread: Option<String>,
+    /// The changes of another run that it applies or takes back; then it has no agent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub carries: Option<Carries>,
 }
 
 /// `run.planned`.
@@ -231,6 +237,19 @@ pub struct ApprovalResolved {
     /// The answer to a question.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub answer: Option<Value>,
+    /// Which part of a diff was approved; without it all of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub selection: Option<Vec<SelectedFile>>,
+    /// What was said on lines of a diff.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub comments: Vec<Comment>,
+    /// Whether the agent is to try again, with what was said.
+    #[serde(skip_serializing_if = "is_false", default)]
+    pub revise: bool,
+}
+
+fn is_false(truth: &bool) -> bool {
+    !truth
 }
 
 /// `run.approval.used`: the decision was handed to the agent, which can happen once.
@@ -255,26 +274,6 @@ pub struct GateJudged {
     pub reason: String,
 }
 
-/// `run.applying`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Applying {
-    /// What allowed it.
-    pub approval_id: ApprovalId,
-    /// What is applied.
-    pub digest: String,
-}
-
-/// `run.applied`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Applied {
-    /// What allowed it.
-    pub approval_id: ApprovalId,
-    /// What was applied.
-    pub digest: String,
-}
-
 /// What changed in the run's checkout, as far as it is known at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -283,6 +282,8 @@ pub enum DiffState {
     Unchanged,
     /// Something changed and is kept in the checkout.
     Kept,
+    /// It was brought to the person's files, or to a branch.
+    Applied,
     /// Nobody looked: the run had no checkout.
     None,
 }
@@ -491,20 +492,6 @@ pub struct FileRead {
     pub path: String,
 }
 
-/// `run.diff.ready`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DiffReady {
-    /// What it starts from.
-    pub base: String,
-    /// What it leads to.
-    pub target: String,
-    /// The files, relative to the workspace.
-    pub paths: Vec<String>,
-    /// What it is, in a line.
-    pub summary: String,
-}
-
 /// `run.patch.proposed`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -561,21 +548,9 @@ pub struct RuntimeStatus {
     /// Tokens and cost so far, where known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usage: Option<Usage>,
-}
-
-/// What a backend used so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Usage {
-    /// Tokens in.
+    /// How long no hub looked after the run until now, where that was so. It counts toward no deadline.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub input_tokens: Option<u64>,
-    /// Tokens out.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub output_tokens: Option<u64>,
-    /// What it cost, in US dollars.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub cost_usd: Option<f64>,
+    pub away_ms: Option<u64>,
 }
 
 /// `runtime.died`: the backend's process is gone in the middle of its work, and is opened again.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::budget::Exceeded;
 use crate::Code;
 
 /// What went wrong in a backend.
@@ -96,19 +97,34 @@ pub struct Failure {
     pub message: String,
     /// What to do first: the failure kind's, where there is one.
     pub recovery: String,
+    /// The limit of its budget that the run went beyond.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub exceeded: Option<Exceeded>,
 }
 
 impl Failure {
     /// A failure that is not a backend's.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         let recovery = code.row().recovery.to_owned();
-        Failure { code, failure_kind: None, message: message.into(), recovery }
+        Failure { code, failure_kind: None, message: message.into(), recovery, exceeded: None }
+    }
+
+    /// A run went beyond its budget.
+    pub fn of_budget(exceeded: Exceeded) -> Self {
+        let failure = Failure::new(Code::BudgetExceeded, exceeded.to_string());
+        Failure { exceeded: Some(exceeded), ..failure }
     }
 
     /// A backend's failure.
     pub fn of_backend(kind: FailureKind, message: impl Into<String>) -> Self {
         let recovery = kind.code().row().recovery.to_owned();
-        Failure { code: kind.run_code(), failure_kind: Some(kind), message: message.into(), recovery }
+        Failure {
+            code: kind.run_code(),
+            failure_kind: Some(kind),
+            message: message.into(),
+            recovery,
+            exceeded: None,
+        }
     }
 }
 

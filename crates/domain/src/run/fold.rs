@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::budget::Usage;
 use super::event::RunEvent;
 use super::facts::*;
+use super::review::Review;
 use super::state::{Illegal, RunState};
 use crate::{ApprovalId, CommandId, RunId, Timestamp};
 
@@ -69,9 +71,12 @@ pub struct Run {
     /// Tokens and cost so far.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usage: Option<Usage>,
-    /// When it entered its state.
+    /// What the last look at its checkout found.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub review: Option<Review>,
+    /// When it entered its state, or was taken up again in it.
     pub entered_at: Timestamp,
-    /// How long it was active before that, not counting the time in which it waited for people.
+    /// How long it was active before that.
     pub active_ms_before: u64,
 }
 
@@ -173,6 +178,7 @@ impl Run {
             response: String::new(),
             artifacts: Vec::new(),
             usage: None,
+            review: None,
             entered_at: at,
             active_ms_before: 0,
         }
@@ -181,8 +187,14 @@ impl Run {
     fn apply(mut self, at: Timestamp, event: &RunEvent) -> Result<Run, Illegal> {
         let next = self.state.apply(event)?;
         self.note(event)?;
-        if next.name() != self.state.name() {
-            self.active_ms_before = self.active_ms(at);
+        self.note_review(event);
+        let away_ms = match event {
+            RunEvent::RuntimeStatus(status) => status.away_ms,
+            _ => None,
+        };
+        if next.name() != self.state.name() || away_ms.is_some() {
+            let active_ms = self.active_ms(at).saturating_sub(away_ms.unwrap_or_default());
+            self.active_ms_before = self.active_ms_before.max(active_ms);
             self.entered_at = at;
         }
         if next.is_terminal() {
@@ -192,11 +204,19 @@ impl Run {
         Ok(self)
     }
 
-    /// How long it has been active by `now`, not counting the time in which it waited for people.
+    /// How long it has been active by `now`, not counting the time in which it waited for a place or for people, or in which
+    /// no hub looked after it.
     pub fn active_ms(&self, now: Timestamp) -> u64 {
         match self.state {
-            RunState::NeedsApproval { .. } => self.active_ms_before,
-            _ => self.active_ms_before.saturating_add(now.ms_since(self.entered_at)),
+            RunState::Accepted | RunState::Preparing | RunState::Running | RunState::Applying { .. } => {
+                self.active_ms_before.saturating_add(now.ms_since(self.entered_at))
+            }
+            RunState::Created
+            | RunState::Planned
+            | RunState::NeedsApproval { .. }
+            | RunState::Completed
+            | RunState::Failed { .. }
+            | RunState::Cancelled { .. } => self.active_ms_before,
         }
     }
 
@@ -250,7 +270,8 @@ impl Run {
             E::ArtifactReady(artifact) => self.artifacts.push(artifact.artifact_id.clone()),
             E::RuntimeStatus(status) => {
                 self.thread = status.thread.clone().or(self.thread.take());
-                self.usage = status.usage.or(self.usage);
+                let used = self.usage.into_iter().chain(status.usage);
+                self.usage = used.reduce(Usage::then);
             }
             _ => {}
         }
@@ -273,6 +294,8 @@ impl Run {
         let asked = self.state.open().find(|(id, _)| *id == resolved.approval_id);
         if let Some((approval_id, asked)) = asked
             && resolved.resolution != Resolution::Withdrawn
+            // What is decided about the changes is not for the agent.
+            && self.review_asked(approval_id).is_none()
         {
             let (key, digest) = (asked.key.clone(), asked.digest.clone());
             let approved = RunEvent::approves(resolved.resolution);

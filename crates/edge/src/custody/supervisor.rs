@@ -101,13 +101,16 @@ fn keeper(control: &UnixStream, lock: &Path) -> io::Result<()> {
     let started = set_up().and_then(|(tree, held, guard)| {
         Report::Ready.say(control);
         let (order, stdio) = wire::receive(control)?;
-        let grace = order.grace();
-        Ok((tree, held, guard, grace, start(&order.to_bytes()?, stdio)?))
+        let (grace, wrapped) = (order.grace(), order.is_wrapped());
+        Ok((tree, held, guard, grace, wrapped, start(&order.to_bytes()?, stdio)?))
     });
-    let (mut tree, _held, guard, grace, program) =
+    let (mut tree, _held, guard, grace, wrapped, program) =
         started.inspect_err(|error| Report::Failed(number_of(error)).say(control))?;
     Report::Started.say(control);
     tree.watch(program);
+    if wrapped {
+        tree.spare();
+    }
     tree.wait(&[control, &guard])?;
     let before = tree.reaped();
     // What is left behind by a program that has ended has nothing to be interrupted at.

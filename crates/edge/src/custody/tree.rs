@@ -37,6 +37,8 @@ pub(super) struct Tree {
     /// Readable when a child has ended.
     wakes: UnixStream,
     program: Option<Pid>,
+    /// Whether that one is only what the program runs in.
+    spared: bool,
     exit: Option<Exit>,
     reaped: u64,
 }
@@ -53,12 +55,18 @@ impl Tree {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
         }
         set_child_subreaper(Some(getpid()))?;
-        Ok(Tree { own: getpid(), wakes, program: None, exit: None, reaped: 0 })
+        Ok(Tree { own: getpid(), wakes, program: None, spared: false, exit: None, reaped: 0 })
     }
 
     /// Says which child is the one whose end matters.
     pub(super) fn watch(&mut self, program: Pid) {
         self.program = Some(program);
+    }
+
+    /// Says that the watched child only hands on how the program ended: it gets no gentle signal, for it ends when the program
+    /// does, and would otherwise take it with it at once.
+    pub(super) fn spare(&mut self) {
+        self.spared = true;
     }
 
     /// How the watched child ended, once it has.
@@ -173,6 +181,9 @@ impl Tree {
             // Of one that has ended meanwhile they may be somebody else's, and its own come to us.
             if !has_ended(&handle) {
                 seen.extend(pairs(child, children));
+            }
+            if signal != Signal::KILL && self.spared && self.program == Some(child) {
+                continue;
             }
             send(signal);
             // One that is stopped could not answer.

@@ -14,12 +14,14 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
-use runyard_backend::{Exit, Launch};
+use runyard_backend::Exit;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags,
 };
 use serde::{Deserialize, Serialize};
+
+use crate::sandbox::Wrapped;
 
 /// The kernel takes no longer list of arguments and environment than this.
 pub(super) const ORDER_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -36,6 +38,8 @@ pub(super) type Stdio = [OwnedFd; 3];
 /// What to start, in bytes: paths need not be text.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
+    /// What the program is started through, with its arguments.
+    wrapper: Vec<Vec<u8>>,
     program: Vec<u8>,
     arguments: Vec<String>,
     directory: Vec<u8>,
@@ -44,8 +48,10 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub(super) fn new(launch: Launch, grace: Duration) -> Order {
+    pub(super) fn new(wrapped: Wrapped, grace: Duration) -> Order {
+        let Wrapped { wrapper, launch } = wrapped;
         Order {
+            wrapper: wrapper.into_iter().map(OsString::into_vec).collect(),
             program: launch.program.as_os_str().as_bytes().to_vec(),
             arguments: launch.arguments,
             directory: launch.directory.as_os_str().as_bytes().to_vec(),
@@ -58,9 +64,17 @@ impl Order {
         Duration::from_millis(self.grace_ms).min(GRACE_MAX)
     }
 
-    /// Becomes the program; it only returns with the reason why not.
+    /// Whether the program is started through another.
+    pub(super) fn is_wrapped(&self) -> bool {
+        !self.wrapper.is_empty()
+    }
+
+    /// Becomes the program, or what starts it; it only returns with the reason why not.
     pub(super) fn become_program(self) -> io::Error {
-        Command::new(OsString::from_vec(self.program))
+        let mut words = self.wrapper.into_iter().chain([self.program]).map(OsString::from_vec);
+        let Some(first) = words.next() else { return io::ErrorKind::InvalidInput.into() };
+        Command::new(first)
+            .args(words)
             .args(self.arguments)
             .current_dir(OsString::from_vec(self.directory))
             .env_clear()

@@ -1,10 +1,12 @@
 //! What the tests of custody start: the supervisors, an edge that can be killed, and programs that are hard to stop.
 
+mod confined;
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -39,7 +41,8 @@ fn main() -> ExitCode {
     }
     let arguments: Vec<String> = arguments.filter_map(|argument| argument.into_string().ok()).collect();
     let done = match mode.as_str() {
-        "edge" => edge(&arguments),
+        "edge" => edge(&arguments, false),
+        "confined-edge" => edge(&arguments, true),
         "nasty" => nasty(),
         "daemon" => daemon(),
         "stubborn" => stubborn(LIFE_MAX),
@@ -70,7 +73,7 @@ fn say(line: &str) -> std::io::Result<()> {
 }
 
 /// Starts the nasty program under custody, says so, and lives until it is killed.
-fn edge(arguments: &[String]) -> Done {
+fn edge(arguments: &[String], confined: bool) -> Done {
     let [lock, hold] = arguments else { return Err("edge LOCK HOLD".into()) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -80,7 +83,11 @@ fn edge(arguments: &[String]) -> Done {
             directory: PathBuf::from("/"),
             environment: BTreeMap::from([("HOLD".to_owned(), hold.clone())]),
         };
-        let supervised = Supervised::new(lock).with_grace(Duration::from_millis(20));
+        let mut supervised = Supervised::new(lock).with_grace(Duration::from_millis(20));
+        if confined {
+            let checkout = Path::new(hold).parent().ok_or("a hold in a directory")?;
+            supervised = supervised.confined(confined::confinement(checkout).await);
+        }
         let _process = supervised.start(launch).await?;
         say("started")?;
         std::future::pending::<Done>().await

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use runyard_backend::link::frames::{Reader, Writer, frames};
-use runyard_backend::link::{FromEdge, OpenRun, Report, Stage, ToEdge};
+use runyard_backend::link::{FromEdge, OpenRun, Report, Stage, ToEdge, Work};
 use runyard_backend::{
     Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, Journal, JournalError, Launch,
     Process, ProcessError, Processes, Resumes, Session, SessionSpec, Signal, Start, Workspaces,
@@ -16,6 +16,7 @@ use runyard_backend::{
 use runyard_domain::gate::{Policy, Request};
 use runyard_domain::run::{ApprovalPolicyRef, FailureKind, Task};
 use runyard_domain::{BackendProfile, ExecutionPolicy, RunId, SessionId, WorkspaceRef};
+use runyard_edge::sandbox::{Confinement, Sandboxes, System};
 use runyard_edge::{AllowList, Edge, EdgeError, EdgeOptions, Supervision};
 use runyard_redact::{Redactor, TagKey};
 use runyard_store::ManualClock;
@@ -52,6 +53,8 @@ impl Backend for PuppetBackend {
             command: None,
             resumes: Resumes::Thread,
             asks: true,
+            checkout: true,
+            needs_network: false,
         }
     }
 
@@ -126,7 +129,7 @@ pub(crate) struct NoProcesses {
 
 #[async_trait]
 impl Supervision for NoProcesses {
-    fn under(&self, _lock: &Path) -> Arc<dyn Processes> {
+    fn under(&self, _lock: &Path, _confinement: Confinement) -> Arc<dyn Processes> {
         Arc::new(Nothing)
     }
 
@@ -134,6 +137,11 @@ impl Supervision for NoProcesses {
         let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
         Ok(())
     }
+}
+
+/// Nothing is started, so that it need not be there.
+fn sandboxes() -> Sandboxes {
+    Sandboxes::by("/usr/bin/bwrap".into(), System::default())
 }
 
 struct Nothing;
@@ -185,7 +193,7 @@ impl Place {
             home: self.kept.path().join("home"),
             url: "http://127.0.0.1:7070".to_owned(),
             search_path: "/usr/bin".to_owned(),
-            sandbox: "none".to_owned(),
+            sandboxes: sandboxes(),
             backends: BTreeMap::from([("puppet".to_owned(), backend)]),
             workspaces: self.workspaces.clone(),
             supervision: Arc::clone(&self.supervision) as Arc<dyn Supervision>,
@@ -204,7 +212,7 @@ impl Place {
         let hello = FromEdge::Hello {
             edge_id: "edge".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            sandbox: "none".to_owned(),
+            sandbox: sandboxes().to_string(),
         };
         assert_eq!(hub.next().await, hello);
         hub.send(ToEdge::Policy(Box::default())).await;
@@ -228,6 +236,7 @@ impl Place {
             execution_policy: ExecutionPolicy::default(),
             approval_policy: ApprovalPolicyRef { preset: "default".to_owned(), version: 0 },
             stage: Stage::Planned,
+            work: Work::default(),
             start: Start::Fresh {
                 task: Task::Text { text: "do it".to_owned(), redacted: false },
                 thread: None,

@@ -10,7 +10,7 @@ use runyard_domain::{Code, CommandId};
 use crate::harness::{Place, TOKEN, delta, message};
 
 fn checks() -> Vec<String> {
-    ["processes", "workspace", "backend", "policy", "credentials", "sandbox", "checkout"]
+    ["processes", "workspace", "backend", "policy", "credentials", "checkout", "sandbox"]
         .map(str::to_owned)
         .to_vec()
 }
@@ -191,8 +191,10 @@ async fn c17_a_closed_run_is_stopped_before_the_hub_hears_so_and_keeps_only_its_
     // Time stands still for who waits and not for the session: it gives a backend only so much patience.
     drop(puppet);
     assert_eq!(hub.next().await, FromEdge::Closed { run, generation: 1 });
-    let left: Vec<_> = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left, ["checkout"]);
+    let mut left: Vec<_> =
+        fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["base", "checkout"]);
 
     hub.send(ToEdge::Close { run, generation: 1, over: true }).await;
     assert_eq!(hub.next().await, FromEdge::Closed { run, generation: 1 }, "closing again is answered again");

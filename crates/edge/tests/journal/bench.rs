@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use runyard_backend::Workspaces;
 use runyard_backend::conformance::journal::{Durable, Given, JournalBench, Lever};
-use runyard_domain::run::{DecisionScope, Task};
+use runyard_domain::run::Task;
 use runyard_domain::{Actor, ApprovalId, Event, RunId};
 use runyard_edge::AllowList;
 use runyard_engine::{Decision, NewRun, Resolve};
@@ -146,7 +146,7 @@ impl World {
         let decision = if approved { Decision::Approve } else { Decision::Reject };
         let answered = self.hub().within(|engine| async move {
             let digest = engine.approval(approval).await?.asked.digest;
-            let answer = Resolve { decision, digest, reason: None, scope: DecisionScope::Once, answer: None };
+            let answer = Resolve::new(decision, digest);
             engine.resolve(approval, answer, &person()).await
         });
         answered.await.unwrap();

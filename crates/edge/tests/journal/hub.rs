@@ -11,6 +11,7 @@ use runyard_backend::{Backend, Workspaces};
 use runyard_domain::gate::Preset;
 use runyard_domain::run::OnReject;
 use runyard_domain::{AgentProfile, BackendProfile, ExecutionPolicy};
+use runyard_edge::sandbox::{Sandboxes, System};
 use runyard_edge::{AllowList, Edge, EdgeOptions};
 use runyard_engine::{Catalog, Engine, EngineOptions, Installation, Limits};
 use runyard_redact::{Known, Redactor, TagKey};
@@ -139,7 +140,7 @@ fn edge(kept: Kept) -> Edge {
         home: kept.home,
         url: "http://127.0.0.1:7070".to_owned(),
         search_path: "/usr/bin".to_owned(),
-        sandbox: "none".to_owned(),
+        sandboxes: Sandboxes::by("/usr/bin/bwrap".into(), System::default()),
         backends: BTreeMap::from([(INFO.backend_kind.to_owned(), backend)]),
         workspaces: kept.workspaces,
         supervision: Arc::new(NoProcesses),

@@ -12,6 +12,7 @@ use runyard_backend::{
 };
 use runyard_domain::BackendProfile;
 use runyard_edge::Supervision;
+use runyard_edge::sandbox::Confinement;
 use tokio::sync::mpsc;
 
 pub(crate) const INFO: BackendInfo = BackendInfo {
@@ -21,6 +22,8 @@ pub(crate) const INFO: BackendInfo = BackendInfo {
     command: None,
     resumes: Resumes::Thread,
     asks: true,
+    checkout: false,
+    needs_network: false,
 };
 
 pub(crate) struct PuppetBackend {
@@ -58,7 +61,7 @@ pub(crate) struct NoProcesses;
 
 #[async_trait]
 impl Supervision for NoProcesses {
-    fn under(&self, _lock: &Path) -> Arc<dyn Processes> {
+    fn under(&self, _lock: &Path, _confinement: Confinement) -> Arc<dyn Processes> {
         Arc::new(NoProcesses)
     }
 

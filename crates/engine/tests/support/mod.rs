@@ -17,7 +17,7 @@ use runyard_backend::link::frames::{Reader, Writer, frames};
 use runyard_backend::link::{FromEdge, OpenRun, Report, ToEdge};
 use runyard_backend::{BackendInfo, Resumes, Signal, WorkspaceError, Workspaces};
 use runyard_domain::gate::{Preset, Request, Risk};
-use runyard_domain::run::{OnReject, Run, Task, ToolOutcome, TurnOutcome};
+use runyard_domain::run::{Budget, OnReject, Run, Task, ToolOutcome, TurnOutcome};
 use runyard_domain::{Actor, AgentProfile, BackendProfile, ExecutionPolicy, RunId, Workspace, WorkspaceId};
 use runyard_engine::{Catalog, Engine, EngineOptions, Installation, Limits, NewRun};
 use runyard_redact::{Redactor, TagKey};
@@ -62,7 +62,8 @@ pub fn person() -> Actor {
     Actor::owner("ada")
 }
 
-pub fn catalog(resumes: Resumes) -> Catalog {
+pub fn catalog(world: &World) -> Catalog {
+    let World { resumes, kind, budget, checkout, .. } = *world;
     let agent = |id: &str, on_reject| AgentProfile {
         id: id.into(),
         label: id.into(),
@@ -70,20 +71,22 @@ pub fn catalog(resumes: Resumes) -> Catalog {
         capabilities: vec![],
         preset: Preset::Default,
         on_reject,
-        execution_policy: ExecutionPolicy::default(),
+        execution_policy: ExecutionPolicy { budget, ..ExecutionPolicy::default() },
         runs_max: 8,
     };
     let info = BackendInfo {
-        backend_kind: "scripted",
+        backend_kind: kind,
         protocol: "runyard-script",
         transport: "in-process",
         command: None,
         resumes,
         asks: true,
+        checkout,
+        needs_network: false,
     };
     let backend = BackendProfile {
         profile: "demo".into(),
-        backend_kind: "scripted".into(),
+        backend_kind: kind.into(),
         required_secret_keys: vec![],
         settings: BTreeMap::new(),
     };
@@ -93,7 +96,7 @@ pub fn catalog(resumes: Resumes) -> Catalog {
             ("patient".to_owned(), agent("patient", OnReject::Continue)),
         ]),
         backends: BTreeMap::from([("demo".to_owned(), backend)]),
-        kinds: BTreeMap::from([("scripted".to_owned(), info)]),
+        kinds: BTreeMap::from([(kind.to_owned(), info)]),
         preset: Preset::Default,
         rules: vec![],
     }
@@ -122,6 +125,12 @@ pub struct World {
     pub clock: Arc<dyn Clock>,
     pub limits: Limits,
     pub resumes: Resumes,
+    /// The kind of the one backend.
+    pub kind: &'static str,
+    /// The budget of the agent profiles.
+    pub budget: Option<Budget>,
+    /// Whether the backend works in a checkout, which is looked at when it is done.
+    pub checkout: bool,
 }
 
 impl Default for World {
@@ -131,6 +140,9 @@ impl Default for World {
             clock: Arc::new(SystemClock),
             limits: Limits { park_after_ms: 3_600_000, ..Limits::default() },
             resumes: Resumes::Steps,
+            kind: "scripted",
+            budget: None,
+            checkout: false,
         }
     }
 }
@@ -158,7 +170,7 @@ impl World {
             owner: "hub".into(),
             own_edges: edges.iter().map(|edge| (*edge).to_owned()).collect(),
             shared_store: true,
-            catalog: catalog(self.resumes),
+            catalog: catalog(self),
             workspaces: Arc::new(OneWorkspace(workspace())),
             installation,
             digest_key: [5; 32],

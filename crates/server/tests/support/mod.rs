@@ -215,6 +215,13 @@ impl Messages {
         }
     }
 
+    /// All that comes until the end, as it comes.
+    pub async fn rest_as_text(mut self) -> String {
+        let mut text = String::from_utf8(std::mem::take(&mut self.came)).unwrap();
+        timeout(WAIT_MAX, self.stream.read_to_string(&mut text)).await.expect("an end").unwrap();
+        text
+    }
+
     pub async fn rest(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
         while let Some(message) = self.next().await {

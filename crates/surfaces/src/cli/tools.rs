@@ -84,7 +84,7 @@ async fn json_lines(cli: &Cli) -> u8 {
     }
 }
 
-fn diff(old: &str, new: &str, mode: Mode) -> u8 {
+pub(super) fn diff(old: &str, new: &str, mode: Mode) -> u8 {
     let compared = read(old, "old")
         .and_then(|old| read(new, "new").map(|new| (old, new)))
         .and_then(|(old, new)| diff_manifests(&old, &new).map_err(|error| Issue::root(error.to_string())));

@@ -5,13 +5,14 @@ use std::path::Path;
 use runyard_backend::Answer;
 
 use super::super::place::Workspace;
+use super::super::tokens::Before;
 use super::*;
 
 const DECLINED: &str = include_str!("../../../tests/codex/shell-declined.jsonl");
 
 fn conversation(first: First) -> Conversation {
     let opening = Opening { thread: None, first };
-    let translation = Translation::new(Workspace::new(Path::new("/checkout")), false);
+    let translation = Translation::new(Workspace::new(Path::new("/checkout")), Before::NOTHING);
     Conversation::new(opening, "/checkout".to_owned(), Confinement::Outside, translation)
 }
 

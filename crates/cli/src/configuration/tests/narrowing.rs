@@ -39,11 +39,6 @@ kind = "shell"
 effect = "ask"
 kind = "read"
 match = "/etc/**"
-[[policy.rule]]
-effect = "deny"
-kind = "shell"
-match = "rm *"
-scope = "once"
 [actions.run]
 description = "Runs."
 command = ["touch", "ran"]
@@ -78,7 +73,6 @@ fn j06_a_file_that_nobody_trusts_widens_nothing_and_what_is_left_out_is_told() {
         "backends.mine.kind",
         "policy.rule allow shell",
         "policy.rule ask read /etc/**",
-        "policy.rule deny shell rm *",
         "actions.run",
     ]
     .iter()
@@ -89,10 +83,11 @@ fn j06_a_file_that_nobody_trusts_widens_nothing_and_what_is_left_out_is_told() {
 
 #[test]
 fn a_file_that_nobody_trusts_narrows() {
-    let data = "[agents.demo]\npreset = \"default\"\ntimeout_ms = 1000\nbudget = \"1.0\"\n";
+    let data =
+        "[agents.demo]\npreset = \"default\"\ntimeout_ms = 1000\nbudget = \"1.0\"\nbudget_tokens = 100\n";
     let project = "[policy]\npreset = \"strict\"\n[agents.demo]\ntimeout_ms = 999\nidle_ms = 1\nbudget = \"0.5\"\n\
                    capabilities = [\"publish\", \"read\"]\nruns_max = 1\nsandbox = \"read-only\"\n\
-                   network = \"deny\"\napproval = \"never\"\n[agents.codex]\nbudget = \"3\"\n\
+                   network = \"deny\"\napproval = \"never\"\nbudget_tokens = 101\n[agents.codex]\nbudget = \"3\"\nbudget_tokens = 7\n\
                    [[policy.rule]]\neffect = \"deny\"\nkind = \"shell\"\nmatch = \"rm *\"\n\
                    [[policy.rule]]\neffect = \"ask\"\nkind = \"read\"\nmatch = \"*.pem\"\n";
     let configuration = Yard::with(data, project).load();
@@ -109,7 +104,9 @@ fn a_file_that_nobody_trusts_narrows() {
         ("agents.demo.sandbox", json!("read-only"), "project 9"),
         ("agents.demo.network", json!("deny"), "project 10"),
         ("agents.demo.approval", json!("never"), "project 11"),
-        ("agents.codex.budget", json!("3"), "project 13"),
+        ("agents.codex.budget", json!("3"), "project 14"),
+        ("agents.codex.budget_tokens", json!(7), "project 15"),
+        ("agents.demo.budget_tokens", json!(100), "data 5"),
         ("agents.codex.sandbox", json!("workspace-write"), "default"),
     ];
     for (key, value, origin) in table {
@@ -118,7 +115,9 @@ fn a_file_that_nobody_trusts_narrows() {
     let rules = configuration.rules();
     let ids: Vec<&str> = rules.iter().map(Rule::id).collect();
     assert_eq!(ids, ["project: deny shell rm *", "project: ask read *.pem"]);
-    assert_eq!(configuration.ignored_keys(), ["agents.demo.capabilities: not trusted: run `runyard trust`"]);
+    let ignored = ["capabilities", "budget_tokens"];
+    let ignored = ignored.map(|key| format!("agents.demo.{key}: not trusted: run `runyard trust`"));
+    assert_eq!(configuration.ignored_keys(), ignored);
 }
 
 #[test]
@@ -137,7 +136,7 @@ fn j06_trust_is_for_exactly_these_bytes_and_never_for_the_hub() {
     assert_eq!(configuration.told("agents.codex.sandbox"), (json!("none"), "project 9".to_owned()));
     assert_eq!(configuration.agents()["new"].backend_profile, "codex");
     assert_eq!(configuration.backends()["demo"].settings["script"], "other");
-    assert_eq!((configuration.rules().len(), configuration.actions().len()), (3, 1));
+    assert_eq!((configuration.rules().len(), configuration.actions().len()), (2, 1));
     assert_eq!(configuration.ignored_keys(), ["hub.listen: counts in the data directory only"]);
     let [trusted] = configuration.trusted() else { panic!("{:?}", configuration.trusted()) };
     assert_eq!((&trusted.path, trusted.by.as_str()), (&yard.path("project/runyard.toml"), "ada"));
@@ -286,7 +285,7 @@ fn rule() -> impl Strategy<Value = String> {
         "kind = \"git_push\"",
         "kind = \"action\"\nmatch = \"task_*\"",
     ];
-    let (effects, scopes) = (vec!["allow", "ask", "deny"], vec!["always", "always", "once"]);
+    let (effects, scopes) = (vec!["allow", "ask", "deny"], vec!["always"]);
     let more = vec!["", "", "agent = \"demo\"\n", "expires = 1970-01-01T00:00:05Z\n", "id = \"x\"\n"];
     (select(effects), select(about), select(scopes), select(more)).prop_map(|(effect, about, scope, more)| {
         format!("[[policy.rule]]\neffect = \"{effect}\"\n{about}\nscope = \"{scope}\"\n{more}")

@@ -59,7 +59,8 @@ impl Reader<'_> {
         if self.at == start {
             return Err(Unparsed::Construct);
         }
-        let written: String = self.chars[start..self.at].iter().collect();
+        // Shells join continued lines before they look for reserved words and assignments.
+        let written = self.chars[start..self.at].iter().collect::<String>().replace("\\\n", "");
         let expands = match written.as_str() {
             "[" | "[[" | "{" | "}" => false,
             _ => scan.expands || scan.braces,
@@ -135,6 +136,7 @@ impl Reader<'_> {
 
     fn dollar(&mut self, scan: &mut Scan, quotes: Quotes) -> Result<(), Unparsed> {
         self.at += 1;
+        self.whole()?;
         match self.peek() {
             Some('(') if self.second() == Some('(') => {
                 self.at += 2;
@@ -164,6 +166,7 @@ impl Reader<'_> {
     /// Reads `${…}` after its bracket.
     fn parameter(&mut self, quotes: Quotes) -> Result<(), Unparsed> {
         self.deeper()?;
+        self.whole()?;
         // `${ command; }` and `${| command; }` run commands in newer shells.
         if self.peek().is_some_and(|c| c.is_whitespace() || c == '|' || c == '(') {
             return Err(Unparsed::Construct);
@@ -182,9 +185,12 @@ impl Reader<'_> {
                 Some('\\') => self.escape(&mut scan)?,
                 Some('$') => self.dollar(&mut scan, quotes)?,
                 Some('`') => self.backticks(&mut scan, quotes)?,
-                Some('<' | '>') if quotes == Quotes::None && self.second() == Some('(') => {
-                    self.at += 2;
-                    self.list(Some(')'))?;
+                Some('<' | '>') if quotes == Quotes::None => {
+                    self.at += 1;
+                    self.whole()?;
+                    if self.take("(") {
+                        self.list(Some(')'))?;
+                    }
                 }
                 _ => drop(self.next_quoted()?),
             }

@@ -93,6 +93,12 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Refuses a continued line right here, where what stands after it belongs to what stands before: `$` and `(`, say.
+    pub(super) fn whole(&self) -> Result<(), Unparsed> {
+        let continues = self.peek() == Some('\\') && self.second() == Some('\n');
+        if continues { Err(Unparsed::Construct) } else { Ok(()) }
+    }
+
     pub(super) fn deeper(&mut self) -> Result<(), Unparsed> {
         self.depth += 1;
         if self.depth > DEPTH_MAX { Err(Unparsed::TooDeep) } else { Ok(()) }
@@ -101,6 +107,9 @@ impl<'a> Reader<'a> {
     /// Reads commands up to the bracket that ends them, or to the end of the text.
     pub(super) fn list(&mut self, end: Option<char>) -> Result<(), Unparsed> {
         self.deeper()?;
+        if end.is_some() {
+            self.whole()?;
+        }
         let outer = std::mem::take(&mut self.pending);
         let outer_pending = self.outer_pending;
         self.outer_pending |= !outer.is_empty();
@@ -171,12 +180,7 @@ impl<'a> Reader<'a> {
                 }
                 (Some('&'), _) => break,
                 (Some('<' | '>'), Some(next)) if next != '(' => self.redirection(&mut command)?,
-                (Some('('), _) => {
-                    if command.is_empty() {
-                        break;
-                    }
-                    return Err(Unparsed::Construct);
-                }
+                (Some('('), _) if command.is_empty() => break,
                 _ => {
                     let read = self.word()?;
                     let redirects = matches!(self.peek(), Some('<' | '>')) && self.second() != Some('(');
@@ -215,7 +219,8 @@ impl<'a> Reader<'a> {
             command.assignments.push(assignment);
             return Ok(false);
         }
-        let reserved = if read.quoted || !command.is_empty() { "" } else { read.written.as_str() };
+        // A quoted word is written with its quotes, and so is none of these.
+        let reserved = if command.is_empty() { read.written.as_str() } else { "" };
         match reserved {
             "if" | "then" | "else" | "elif" | "fi" | "while" | "until" | "do" | "done" | "{" | "}" | "!"
             | "coproc" => Ok(false),
@@ -283,6 +288,7 @@ impl<'a> Reader<'a> {
         let Some(operator) = OPERATORS.into_iter().find(|operator| self.take(operator)) else {
             return Err(Unparsed::Construct);
         };
+        self.whole()?;
         self.blanks();
         let target = self.word()?;
         match operator {
@@ -290,8 +296,10 @@ impl<'a> Reader<'a> {
             "<<<" => command.input = Input::Text(target.word),
             "<" => command.reads.push(target.word),
             "<&" | ">&" if is_duplicate(target.word.text()) => {}
-            // Some shells expand this target again after its quotes are gone.
-            "<&" | ">&" if target.word.text().contains(['$', '`']) => return Err(Unparsed::Construct),
+            // Some shells expand this target again after its quotes are gone, and some end it after a first `-`.
+            "<&" | ">&" if target.word.text().contains(['$', '`']) || target.word.text().starts_with('-') => {
+                return Err(Unparsed::Construct);
+            }
             _ if is_no_file(&target.word) => {}
             _ => command.writes.push(target.word),
         }

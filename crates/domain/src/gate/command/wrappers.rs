@@ -6,7 +6,10 @@
 use std::collections::VecDeque;
 
 use super::reader::is_name;
-use super::{Assignment, DEPTH_MAX, Input, Opening, PARTS_MAX, SimpleCommand, Unparsed, Word, open_text};
+use super::{
+    Assignment, DEPTH_MAX, Input, Opening, PARTS_MAX, SimpleCommand, Unparsed, Word, open_text,
+    runs_as_number,
+};
 
 /// How a program names the command that it runs.
 struct Wrapper {
@@ -91,7 +94,7 @@ const XARGS: Wrapper = Wrapper {
 const SHELLS: [&str; 10] = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "yash", "lksh"];
 
 /// Programs that run commands in ways that are not read here.
-const OPAQUE: [&str; 40] = [
+const OPAQUE: [&str; 44] = [
     "parallel",
     "script",
     "su",
@@ -132,6 +135,10 @@ const OPAQUE: [&str; 40] = [
     "elvish",
     "expect",
     "start-stop-daemon",
+    "bind",
+    "compgen",
+    "complete",
+    "enable",
 ];
 
 /// Whether the program is a shell.
@@ -205,7 +212,9 @@ fn contents(command: &SimpleCommand, documents: &[Word]) -> Contents {
         "command" if matches!(command.arguments.first().map(Word::text), Some("-v" | "-V")) => {
             Contents::nothing(Opening::Plain)
         }
-        _ if OPAQUE.contains(&name) => Contents::nothing(Opening::Opaque),
+        _ if OPAQUE.contains(&name) || is_told(name, &command.arguments) => {
+            Contents::nothing(Opening::Opaque)
+        }
         _ => match WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name)) {
             Some(wrapper) => wrapped(wrapper, command),
             None => Contents::nothing(Opening::Plain),
@@ -307,7 +316,7 @@ impl Wrapper {
                 attached => attached.to_owned(),
             };
             return match letter {
-                'S' if self.assigns && !self.judged => split(&value, words),
+                'S' => split(&value, words),
                 'I' | 'J' => {
                     rest.replaced = Some(value);
                     Some(())
@@ -373,6 +382,23 @@ fn find(command: &SimpleCommand) -> Contents {
         }
     }
     found
+}
+
+/// Whether a builtin is told another name for a command, or a text that it runs.
+fn is_told(name: &str, arguments: &[Word]) -> bool {
+    let has = |letter: char| {
+        arguments.iter().map(Word::text).any(|text| text.starts_with('-') && text.contains(letter))
+    };
+    let runs = || arguments.iter().filter_map(Word::literal).any(runs_as_number);
+    match name {
+        "alias" => arguments.iter().any(|word| word.literal().is_none_or(|text| text.contains('='))),
+        "hash" => has('p'),
+        "mapfile" | "readarray" => has('C') || runs(),
+        "printf" => has('v') && runs(),
+        "let" | "test" | "[" | "[[" | "read" | "unset" | "getopts" | "wait" | "declare" | "typeset"
+        | "local" | "readonly" | "export" => runs(),
+        _ => false,
+    }
 }
 
 /// The arguments after `--`, where that comes first.

@@ -189,13 +189,16 @@ fn in_order(words: &[&str], arguments: &[Word]) -> bool {
     words.iter().all(|word| arguments.any(|argument| argument.literal() == Some(word)))
 }
 
-/// Every argument may be a path that is read: `x`, `--file=x`, `@x`.
+/// Every argument may be a path that is read: `x`, `--file=x`, `@x`, and `-x` after `--`.
 fn named_paths(command: &SimpleCommand, deeds: &mut Vec<Deed>) {
+    let mut options_ended = false;
     for word in &command.arguments {
         let text = word.text();
         let text = text.split_once('=').map_or(text, |(_, value)| value);
         let text = text.strip_prefix('@').unwrap_or(text);
-        if text.is_empty() || (text.starts_with('-') && text == word.text()) {
+        let is_option = text.starts_with('-') && text == word.text() && !options_ended;
+        options_ended |= word.text() == "--";
+        if text.is_empty() || is_option {
             continue;
         }
         let word = match word {

@@ -72,11 +72,10 @@ impl Judge<'_> {
             match (rule.effect(), fit) {
                 (_, Fit::No) | (Effect::Allow, Fit::Maybe) => {}
                 (Effect::Deny, Fit::Yes) => return (Verdict::rule(rule), None),
-                (Effect::Deny, Fit::Maybe) if command.opening != Opening::Opaque => {
+                (Effect::Deny, Fit::Maybe) => {
                     let because = Because::MayMatch { id: rule.id().to_owned() };
                     milder = milder.or(Some(Verdict::new(Effect::Ask, because)));
                 }
-                (Effect::Deny, Fit::Maybe) => {}
                 (Effect::Ask, _) => milder = milder.or(Some(Verdict::rule(rule))),
                 (Effect::Allow, Fit::Yes) => allowed_by = allowed_by.or(Some(rule)),
             }
@@ -215,12 +214,7 @@ fn fit_deed(pattern: &Pattern, deed: &Deed, effect: Effect, directories: &Direct
         Object::Host(Some(host)) => Fit::of(pattern.matches_host(host)),
         Object::Host(None) if pattern.text() == "*" => Fit::Yes,
         Object::Host(None) => Fit::Maybe,
-        Object::Words(words) if deed.kind == RuleKind::GitPush => pattern.fits_words(words),
-        Object::Words(words) => match words.first() {
-            Some(Word::Literal(text)) => Fit::of(pattern.matches_text(text)),
-            Some(Word::Expanding(_)) if pattern.text() == "*" => Fit::Yes,
-            _ => Fit::Maybe,
-        },
+        Object::Words(words) => pattern.fits_words(words),
         Object::Path { word, how } => {
             let fits =
                 spots(word, directories).into_iter().map(|spot| fit_spot(pattern, &spot, *how, effect));
@@ -285,9 +279,10 @@ fn follow(command: &SimpleCommand, directories: &mut Directories) {
     }
 }
 
-/// Whether the text holds the program's name as a word, quotes and backslashes aside.
+/// Whether the text holds the program's name as a word, quotes, backslashes and continued lines aside.
 fn mentions(line: &str, program: &str) -> bool {
-    let unquoted: String = line.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    let joined = line.replace("\\\n", "");
+    let unquoted: String = joined.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
     [line, unquoted.as_str()].iter().any(|text| {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let found = text.match_indices(program).any(|(at, _)| {

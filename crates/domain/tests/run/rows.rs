@@ -1,15 +1,13 @@
 //! The row of a run, event by event, byte for byte: what is folded from a log long ago is folded from it today.
 //!
-//! Each line of `golden/run.jsonl` is an event and what it changes in the row; a field that goes away is null.
-
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+//! Each line of `tests/golden/run.jsonl` is an event and what it changes in the row; a field that goes away is null.
 
 use runyard_domain::run::{Illegal, QUEUED_TURNS_MAX, Resolution, Run, RunEvent};
 use runyard_domain::{RunId, Timestamp};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-const GOLDEN: &str = include_str!("golden/run.jsonl");
+const GOLDEN: &str = include_str!("../golden/run.jsonl");
 /// As long as one step of the story takes.
 const STEP_MS: i64 = 1000;
 

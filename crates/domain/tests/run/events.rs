@@ -1,14 +1,12 @@
 //! Every event of a run as it stands in logs that were written long ago, byte for byte.
 //!
-//! `golden/events.jsonl` holds one event a line: its type, the version of its payload, and the payload. A line is for ever, since
-//! somebody's log holds it. Where an event comes to be written otherwise, the old line stays and gets a `now`: what the same event
-//! looks like when it is written today. So has a payload that holds more than its event says, such as the backend's own word.
+//! `tests/golden/events.jsonl` holds one event a line: its type, the version of its payload, and the payload. A line is for ever,
+//! since somebody's log holds it. Where an event comes to be written otherwise, the old line stays and gets a `now`: what the same
+//! event looks like when it is written today. So has a payload that holds more than its event says, such as the backend's own word.
 //!
 //! clause: C07
 //! clause: C10
 //! clause: C25
-
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,7 +21,7 @@ use serde::Deserialize;
 use serde::de::value::{MapDeserializer, StrDeserializer};
 use serde_json::Value;
 
-const GOLDEN: &str = include_str!("golden/events.jsonl");
+const GOLDEN: &str = include_str!("../golden/events.jsonl");
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

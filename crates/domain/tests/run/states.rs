@@ -1,14 +1,13 @@
 //! The whole transition matrix, what each state must prove, and that a replay comes to the same.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use runyard_domain::gate::{Effect, Request, Risk};
 use runyard_domain::run::*;
 use runyard_domain::{
-    ApprovalId, Code, CommandId, ExecutionPolicy, RunId, SessionId, Timestamp, WorkspaceId, WorkspaceRef,
+    ApplyTo, ApprovalId, Code, CommandId, DiffParts, DiffStats, ExecutionPolicy, RunId, SessionId, Timestamp,
+    WorkspaceId, WorkspaceRef,
 };
 use serde_json::json;
 
@@ -36,6 +35,7 @@ fn created() -> Created {
         on_reject: OnReject::Cancel,
         parent_run_id: None,
         thread: None,
+        carries: None,
     }
 }
 
@@ -76,6 +76,9 @@ fn resolved(number: u8, resolution: Resolution) -> RunEvent {
         reason: None,
         scope: None,
         answer: None,
+        selection: None,
+        comments: Vec::new(),
+        revise: false,
     })
 }
 
@@ -105,11 +108,16 @@ fn cancelled() -> RunEvent {
 }
 
 fn applying() -> RunEvent {
-    RunEvent::Applying(Applying { approval_id: approval(1), digest: "d".into() })
+    RunEvent::Applying(Applying {
+        approval_id: approval(1),
+        digest: "d".into(),
+        to: ApplyTo::Files,
+        stats: DiffStats::default(),
+    })
 }
 
 fn applied() -> RunEvent {
-    RunEvent::Applied(Applied { approval_id: approval(1), digest: "d".into() })
+    RunEvent::Applied(Applied { approval_id: approval(1), digest: "d".into(), commit: None })
 }
 
 /// One event of every type that only tells.
@@ -124,6 +132,7 @@ fn notes() -> Vec<RunEvent> {
         version: None,
         thread: Some("t".into()),
         usage: None,
+        away_ms: None,
     };
     let request = Request::Read { path: "a".into() };
     vec![
@@ -169,6 +178,9 @@ fn notes() -> Vec<RunEvent> {
             target: "t".into(),
             paths: vec![],
             summary: "s".into(),
+            digest: "d".into(),
+            stats: DiffStats::default(),
+            parts: DiffParts::default(),
         }),
         RunEvent::PatchProposed(PatchProposed { files: vec!["a".into()], summary: "s".into() }),
         RunEvent::ArtifactReady(ArtifactReady {
@@ -431,6 +443,32 @@ fn c12_time_in_needs_approval_counts_toward_no_other_timeout() {
     let back = Run::fold(Some(run), run_id(), at(90_000), &resolved(2, Resolution::Approved)).unwrap();
     assert_eq!(back.active_ms(at(90_500)), 3_500);
     assert_eq!(back.active_ms(at(0)), 3_000, "a clock that was set back takes nothing away");
+}
+
+#[test]
+fn c12_time_in_which_nobody_looked_after_a_run_or_in_which_it_waited_for_a_place_counts_toward_no_timeout() {
+    let (_, events) = states().remove(4);
+    let mut run = None;
+    // Two seconds as planned, one in each state that follows.
+    for (ms, event) in [0, 0, 2_000, 3_000, 4_000].into_iter().zip(&events) {
+        run = Some(Run::fold(run, run_id(), at(ms), event).unwrap());
+    }
+    let run = run.unwrap();
+    assert_eq!((run.state.name(), run.active_ms(at(5_000))), ("running", 3_000));
+    let away = |ms| {
+        let status = notes().into_iter().find_map(|note| match note {
+            RunEvent::RuntimeStatus(status) => Some(status),
+            _ => None,
+        });
+        RunEvent::RuntimeStatus(RuntimeStatus { away_ms: Some(ms), ..status.unwrap() })
+    };
+    let back = Run::fold(Some(run.clone()), run_id(), at(3_605_000), &away(3_600_000)).unwrap();
+    assert_eq!(back.active_ms(at(3_605_000)), 3_000, "an hour later it is where it was");
+    assert_eq!(back.active_ms(at(3_606_000)), 4_000);
+    let longer = Run::fold(Some(back), run_id(), at(3_606_000), &away(u64::MAX)).unwrap();
+    assert_eq!(longer.active_ms(at(3_606_000)), 3_000, "what was counted before stays counted");
+    let ended = Run::fold(Some(run), run_id(), at(6_000), &cancelled()).unwrap();
+    assert_eq!(ended.active_ms(at(9_000_000)), 4_000, "nothing counts after the end");
 }
 
 #[test]

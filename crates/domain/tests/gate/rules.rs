@@ -1,14 +1,6 @@
 //! Rules and policies as they are written, and judgements as they are told.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a failed expectation fails the test"
-)]
 
-mod gate_support;
-
-use gate_support::{allow, deny, policy, read, shell, subject, write};
+use crate::support::{allow, deny, policy, read, shell, subject, write};
 use runyard_domain::gate::{
     Because, Beyond, Clause, Effect, InvalidPattern, InvalidRule, Note, PATTERN_CHARS_MAX, Policy, Preset,
     Request, Risk, Rule, RuleKind, RuleText, Scope, judge,
@@ -67,6 +59,32 @@ fn c11_every_kind_has_its_word() {
         RuleKind::Action,
     ] {
         assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+    }
+}
+
+#[test]
+fn c11_requests_and_presets_are_named_by_their_words() {
+    for value in [
+        json!({"kind": "read", "path": "a"}),
+        json!({"kind": "write", "path": "a"}),
+        json!({"kind": "patch", "files": ["a"], "patch": ""}),
+        json!({"kind": "shell", "command": "a", "cwd": "."}),
+        json!({"kind": "network", "host": "a"}),
+        json!({"kind": "git_commit", "message": "a"}),
+        json!({"kind": "git_push", "remote": "a", "branch": "b"}),
+        json!({"kind": "publish", "target": "a"}),
+        json!({"kind": "deploy", "target": "a"}),
+        json!({"kind": "secret", "name": "a"}),
+        json!({"kind": "action", "action": "a", "sideEffects": "read", "input": {}}),
+        json!({"kind": "question", "prompt": "a", "answerSchema": {}}),
+        json!({"kind": "repeat", "step": "a"}),
+    ] {
+        let request: Request = serde_json::from_value(value.clone()).unwrap();
+        assert_eq!(value["kind"], request.kind());
+        assert_eq!(serde_json::to_value(&request).unwrap(), value);
+    }
+    for preset in [Preset::Default, Preset::Strict] {
+        assert_eq!(serde_json::to_value(preset).unwrap(), preset.as_str());
     }
 }
 

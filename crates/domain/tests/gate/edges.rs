@@ -1,10 +1,6 @@
 //! Judgements at the edges of what a rule says, where the smallest change of the gate would turn them round.
 
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
-
-mod gate_support;
-
-use gate_support::{allow, deny, policy, read, subject};
+use crate::support::{allow, deny, policy, read, subject};
 use runyard_domain::gate::{Effect, RuleKind, judge};
 
 // clause: C11

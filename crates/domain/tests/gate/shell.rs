@@ -1,14 +1,6 @@
 //! Command lines before the gate: every part is judged, and deny rules see through what is written around a command.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a failed expectation fails the test"
-)]
 
-mod gate_support;
-
-use gate_support::{allow, ask, deny, policy, shell, subject};
+use crate::support::{self, allow, ask, deny, policy, shell, subject};
 use proptest::prelude::*;
 use runyard_domain::gate::command::{Opening, Unparsed, parse};
 use runyard_domain::gate::{
@@ -34,7 +26,7 @@ fn because(rules: &[Rule], line: &str, expected: &Because) {
 }
 
 /// Ways to write, and to wrap, `rm x`.
-const HIDDEN: [&str; 70] = [
+const HIDDEN: [&str; 75] = [
     "rm x",
     "rm",
     "a && rm x",
@@ -105,6 +97,11 @@ const HIDDEN: [&str; 70] = [
     "sh <<EOF\nrm x\nEOF",
     "cat <<EOF\n$(rm x)\nEOF",
     "busybox rm x",
+    "r\\\nm x",
+    "i\\\nf rm x; then a; fi",
+    "X\\\n=1 rm x",
+    "f\\\nor x in 1; do rm x; done",
+    "!\\\n rm x",
 ];
 
 #[test]
@@ -129,6 +126,7 @@ fn c11_a_deny_rule_on_a_script_holds_for_the_shell_that_runs_it() {
         ["./x.sh a", "bash x.sh a", "sh -eu ./x.sh a", ". ./x.sh a", "source x.sh a", "sudo bash dir/x.sh a"]
     {
         check(&[allow(Shell, "*"), deny(Shell, "x.sh *")], line, Deny);
+        check(&[allow(Shell, "*"), deny(Shell, "x.sh a")], line, Deny);
         check(&[allow(Shell, "*"), deny(Shell, "x.sh b")], line, Allow);
     }
     check(&[allow(Shell, "x.sh *")], "bash x.sh", Ask);
@@ -144,14 +142,28 @@ fn c11_what_cannot_be_known_is_denied_if_it_mentions_a_denied_program() {
         check(&rules, line, Deny);
         because(&rules, line, &Because::Mentions { id: "deny shell rm *".to_owned() });
     }
-    for line in ["case x in x) 'r'm y;; esac", "case x in x) r\\m y;; esac", "sh -c '$1 x' _ rm"] {
+    for line in [
+        "case x in x) 'r'm y;; esac",
+        "case x in x) r\\m y;; esac",
+        "case x in x) r\\\nm y;; esac",
+        "sh -c '$1 x' _ rm",
+    ] {
         check(&rules, line, Deny);
+    }
+    for line in ["alias a=rm\na x", "hash -p /bin/rm a; a x", "let 'x[$(rm y)]'", "mapfile -C rm <<< x"] {
+        because(&rules, line, &Because::Mentions { id: "deny shell rm *".to_owned() });
     }
     for line in ["$X confirm rm_x xrm", "case x in x) farm;; esac"] {
         check(&rules, line, Ask);
     }
-    check(&[deny(Shell, "npm*")], "$X | npm-cli", Deny);
-    check(&[deny(Shell, "npm*")], "$X | xnpm", Ask);
+    // A shell joins continued lines before it looks for what they hold.
+    for line in ["echo \"$\\\n(rm x)\"", "echo $\\\n(rm x)", "a <<\\\n-E\nE\nrm x\n-E\n"] {
+        check(&rules, line, Deny);
+    }
+    for line in ["$X npm-cli", "$X a;npm-cli", "case x in x) (npm-cli);; esac", "$X 'n'pm-cli"] {
+        because(&[deny(Shell, "npm*")], line, &Because::Mentions { id: "deny shell npm*".to_owned() });
+    }
+    check(&[deny(Shell, "npm*")], "$X xnpm", Ask);
     check(&[deny(Shell, "/bin/rm *")], "$X rm", Deny);
     let everything = Rule::new(Deny, Shell, None).unwrap();
     check(std::slice::from_ref(&everything), "case x in esac", Deny);
@@ -374,6 +386,8 @@ fn c11_deny_rules_on_paths_hold_for_commands_that_write_them() {
         "sed s/a/b/ keep/x",
         "dd if=keep/x",
         "cp keep/x y",
+        "sed s/i/j/ keep/x",
+        "sed --expression=s/i/j/ keep/x",
     ] {
         check(&rules, line, Allow);
     }
@@ -396,6 +410,42 @@ fn c11_deny_rules_on_paths_hold_for_commands_that_write_them() {
     for line in ["echo .env", "cat env", "cat $x", "x --env"] {
         check(&rules, line, Allow);
     }
+    let rules = [allow(Shell, "*"), deny(Read, "*.key")];
+    for line in ["x a.key", "x -- -a.key", "x --file=a.key", "x --file=-a.key", "x @a.key"] {
+        check(&rules, line, Deny);
+    }
+    for line in ["x --a.key", "x a -a.key", "x --file=a"] {
+        check(&rules, line, Allow);
+    }
+    for line in ["x", "x ''", "x --file=", "x --"] {
+        check(&[allow(Shell, "*"), deny(Read, "**")], line, Allow);
+    }
+}
+
+#[test]
+fn c11_what_goes_with_its_directory_is_asked_about() {
+    let rules = |pattern: &str| [allow(Shell, "*"), deny(Write, pattern)];
+    #[track_caller]
+    fn check_all(rules: &[Rule], asked: &[&str], allowed: &[&str]) {
+        for line in asked {
+            let id = rules[1].id().to_owned();
+            assert_eq!(judged(rules, line).because, Because::MayMatch { id }, "{line}");
+        }
+        for line in allowed {
+            check(rules, line, Allow);
+        }
+    }
+    check_all(
+        &rules("a/keep/**"),
+        &["rm -r a", "rm -r .", "mv a b", "git rm -r a"],
+        &["rm -r b", "rm -r a/b", "rm a"],
+    );
+    check_all(&rules("a/*/keep"), &["rm -r a", "rm -r a/b"], &["rm -r b", "mv b/a c"]);
+    check_all(&rules("a?/keep"), &["rm -r b"], &["rm b"]);
+    check_all(&rules("keep.txt"), &["rm -r a", "mv a b"], &["rm a"]);
+    check_all(&rules("/etc/a/**"), &["rm -r /etc"], &["rm -r etc"]);
+    check(&rules("/etc/a/**"), "rm -r /usr", Ask);
+    because(&rules("/etc/a/**"), "rm -r /usr", &Because::Beyond(Beyond::Outside { path: "/usr".to_owned() }));
 }
 
 #[test]
@@ -416,6 +466,9 @@ fn c11_a_command_may_not_write_protected_paths_or_outside_unless_its_rule_names_
     {
         because(&rules, line, &Because::Beyond(Beyond::Outside { path: path.to_owned() }));
     }
+    // Above the root there is only the root.
+    because(&rules, "rm /../etc/./x", &Because::Beyond(Beyond::Outside { path: "/etc/x".to_owned() }));
+    check(&[allow(Shell, "*"), deny(Write, "/etc/**")], "rm /a/../../etc/x", Deny);
     check(&[allow(Shell, "rm .git/index.lock")], "rm .git/index.lock", Allow);
     check(&[allow(Shell, "rm .git/*")], "rm .git/index.lock", Ask);
     check(&[allow(Shell, "rm *"), allow(Write, ".git/**")], "rm .git/index.lock", Allow);
@@ -455,6 +508,9 @@ fn c11_commands_that_reach_hosts_are_judged_by_rules_for_the_network() {
     check(&named, "curl https://good.com", Allow);
     check(&named, "git fetch origin", Allow);
     check(&[allow(Shell, "git *")], "git fetch origin", Ask);
+    let rules = [allow(Shell, "git fetch *"), deny(Network, "bad.com")];
+    because(&rules, "git fetch origin", &Because::MayMatch { id: "deny network bad.com".to_owned() });
+    check(&rules, "git fetch good.com:x", Allow);
     because(&[allow(Shell, "*")], "curl x", &Because::Default { clause: Clause::Network });
     check(&[allow(Shell, "*"), allow(Network, "good.com")], "curl https://good.com", Allow);
     check(&[allow(Shell, "*"), allow(Network, "good.com")], "curl https://bad.com", Ask);
@@ -523,6 +579,7 @@ fn c12_the_risk_of_commands() {
         "curl x | sh",
         "curl -s x | sudo bash",
         "wget -O- x | python3",
+        "curl x | env python",
         "sh -c \"$(curl x)\"",
         "bash <(curl x)",
         "cat .env",
@@ -542,6 +599,8 @@ fn c12_the_risk_of_commands() {
         "curl x | ls",
         "touch x",
         "rm x",
+        "rm readme",
+        "rm --force x",
         "a > x",
         "curl x",
         "git commit",
@@ -593,6 +652,13 @@ fn c11_the_directory_of_a_command_counts() {
     assert_eq!(judged("/tmp", "rm x"), Ask);
     let many: String = (0..40).map(|n| format!("cd d{n};")).collect();
     assert_eq!(judged(".", &format!("{many} rm x")), Ask);
+    // Where it may be in too many directories, it is no longer known where a path leads.
+    let changed = |times: usize| {
+        (0..times).map(|n| format!("cd /d{n};")).chain(["rm x".to_owned()]).collect::<String>()
+    };
+    let because = |line: &str| judge(&rules, &subject(), &shell(line)).because;
+    assert_eq!(because(&changed(14)), Because::Beyond(Beyond::Outside { path: "/d0/x".to_owned() }));
+    assert_eq!(because(&changed(15)), Because::MayMatch { id: "deny write keep/**".to_owned() });
 }
 
 fn simple_command() -> impl Strategy<Value = String> {
@@ -651,10 +717,10 @@ fn some_request() -> impl Strategy<Value = Request> {
         (simple_command(), simple_command())
             .prop_map(|(a, b)| shell(&format!("{a} | sh -c '{}'", b.replace('\'', "")))),
         Just(shell("case")),
-        prop::sample::select(vec!["x", "keep/x", "/etc/x", ".env"]).prop_map(gate_support::read),
-        prop::sample::select(vec!["x", "keep/x", "/etc/x", ".env"]).prop_map(gate_support::write),
-        Just(gate_support::push("origin", "main")),
-        Just(gate_support::secret("KEY")),
+        prop::sample::select(vec!["x", "keep/x", "/etc/x", ".env"]).prop_map(support::read),
+        prop::sample::select(vec!["x", "keep/x", "/etc/x", ".env"]).prop_map(support::write),
+        Just(support::push("origin", "main")),
+        Just(support::secret("KEY")),
     ]
 }
 

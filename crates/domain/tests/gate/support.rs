@@ -1,5 +1,4 @@
 //! Requests, rules and a subject, in few words.
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use runyard_domain::gate::{
     Effect, Judgement, Place, Policy, Request, Rule, RuleKind, SideEffects, Subject, judge,

@@ -1,0 +1,100 @@
+//! What an edge does for a run that has no agent, or none any more: no backend is started, and nothing but Runyard's own code runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use runyard_backend::JournalError;
+use runyard_backend::link::{OpenRun, Report, Stage, Work};
+use runyard_domain::run::Failure;
+use runyard_redact::Redactor;
+use tokio::sync::watch;
+
+use crate::applying::{Approved, Job, apply_approved};
+use crate::edge::Shared;
+use crate::outbox::{Closing, Outbox};
+use crate::places::Places;
+use crate::prepare::{allowed_root, own_fault, redactor};
+use crate::review;
+use crate::session::closed;
+
+/// What is checked before changes of another run are carried, in order.
+const CHECKS: [&str; 2] = ["processes", "workspace"];
+
+/// Looks at what changed, or applies what was approved, and tells the hub.
+pub(crate) async fn run(
+    edge: &Shared,
+    open: OpenRun,
+    mut outbox: Outbox,
+    mut closing: watch::Receiver<Closing>,
+    living: &Arc<watch::Sender<()>>,
+) {
+    tokio::select! {
+        biased;
+        _ = closed(&mut closing) => {}
+        done = work(edge, &open, &mut outbox, living) => {
+            if let Err(error) = done {
+                tracing::info!(run = %open.run, %error, "what a run changed is not told any more");
+            }
+        }
+    }
+}
+
+async fn work(
+    edge: &Shared,
+    open: &OpenRun,
+    outbox: &mut Outbox,
+    living: &Arc<watch::Sender<()>>,
+) -> Result<(), JournalError> {
+    let (Work::Review { changes } | Work::Apply { changes, .. }) = open.work else { return Ok(()) };
+    accept(open, outbox).await?;
+    let (own, source) = (Places::of(&edge.home, open.run), Places::of(&edge.home, changes.run));
+    let (job, redactor) = match ready(edge, open, own, source, changes.undo).await {
+        Ok(ready) => ready,
+        Err(failure) => return outbox.put(vec![Report::Failed { failure }]).await.map(drop),
+    };
+    if open.stage != Stage::Running {
+        let found = CHECKS.map(|check| (check.to_owned(), "as they should be".to_owned()));
+        let (backend_kind, protocol) = ("runyard".to_owned(), "runyard-apply".to_owned());
+        outbox.put(vec![Report::Started { backend_kind, protocol, checks: BTreeMap::from(found) }]).await?;
+    }
+    match &open.work {
+        Work::Apply { digest, selection, to, message, begun, .. } => {
+            let approved = Approved {
+                digest: digest.clone(),
+                selection: selection.clone(),
+                to: to.clone(),
+                message: message.clone(),
+                begun: begun.clone(),
+            };
+            apply_approved(job, approved, outbox, living).await
+        }
+        _ if changes.undo => review::tell_undo(job, redactor, outbox, living).await,
+        _ => review::tell(job, redactor, outbox, living).await,
+    }
+}
+
+/// A run that begins with this says so first, like every other.
+async fn accept(open: &OpenRun, outbox: &mut Outbox) -> Result<(), JournalError> {
+    if open.stage == Stage::Planned {
+        outbox.put(vec![Report::Accepted]).await?;
+    }
+    if matches!(open.stage, Stage::Planned | Stage::Accepted) {
+        outbox.put(vec![Report::Preparing { checks: CHECKS.map(str::to_owned).to_vec() }]).await?;
+    }
+    Ok(())
+}
+
+async fn ready(
+    edge: &Shared,
+    open: &OpenRun,
+    own: Places,
+    source: Places,
+    undo: bool,
+) -> Result<(Job, Redactor), Failure> {
+    own.make().map_err(|error| own_fault("the run's directory cannot be made", &error))?;
+    let settled = edge.supervision.settled(&source.lock()).await;
+    settled.map_err(|error| own_fault("processes of the run are still there", &error))?;
+    let workspace = allowed_root(edge, open).await?;
+    let redactor = redactor(edge, open, &source, &workspace)?;
+    Ok((Job { own, source, undo, workspace, key: edge.key.clone() }, redactor))
+}

@@ -1,0 +1,56 @@
+//! Budgets: which limits a run can have, and what happens when it goes beyond one.
+//!
+//! A limit holds only where the backend says what it uses, so one that nobody would keep is refused when the run is made.
+
+use runyard_backend::BackendInfo;
+use runyard_domain::run::{Budget, Failure, Metered, Run};
+use runyard_domain::{AgentProfile, BackendProfile, ExecutionPolicy};
+
+use crate::EngineError;
+
+/// What a run may do: what its caller says, else what the agent profile says, and never more than the profile allows (B07).
+pub(crate) fn execution_policy(wanted: Option<&ExecutionPolicy>, agent: &AgentProfile) -> ExecutionPolicy {
+    let profile = &agent.execution_policy;
+    let Some(wanted) = wanted else { return profile.clone() };
+    let budget = match (wanted.budget, profile.budget) {
+        // That it limits nothing is for the check to say.
+        (Some(wanted), Some(profile)) if !wanted.is_empty() => Some(wanted.within(profile)),
+        (wanted, profile) => wanted.or(profile),
+    };
+    ExecutionPolicy { budget, ..wanted.narrowed_by(profile) }
+}
+
+/// Refuses a budget that limits nothing, and a limit that nobody would keep.
+pub(crate) fn check(
+    budget: Option<&Budget>,
+    backend: (&BackendProfile, &BackendInfo),
+) -> Result<(), EngineError> {
+    let Some(budget) = budget else { return Ok(()) };
+    let (profile, info) = backend;
+    let metered = Metered::of(info.backend_kind);
+    let wrong = |path, message: String| Err(EngineError::Invalid { path, message });
+    if budget.is_empty() {
+        return wrong("executionPolicy.budget", "Expected costUsd, tokens or both.".to_owned());
+    }
+    let max = Budget::TOKENS_MAX;
+    if budget.tokens.is_some_and(|tokens| !(1..=max).contains(&tokens)) {
+        return wrong("executionPolicy.budget.tokens", format!("Expected 1 to {max}."));
+    }
+    let never = |what: &str| {
+        let name = &profile.profile;
+        format!("Expected none: the backend profile {name} does not report {what}. {metered}")
+    };
+    if budget.cost_usd.is_some() && !metered.cost {
+        return wrong("executionPolicy.budget.costUsd", never("what it costs"));
+    }
+    if budget.tokens.is_some() && !metered.tokens {
+        return wrong("executionPolicy.budget.tokens", never("the tokens that it uses"));
+    }
+    Ok(())
+}
+
+/// Why a run that used so much cannot go on, if so.
+pub(crate) fn overrun(run: &Run) -> Option<Failure> {
+    let budget = run.created.execution_policy.budget?;
+    budget.exceeded(run.usage.as_ref()?).map(Failure::of_budget)
+}

@@ -1,0 +1,106 @@
+//! What changed in a run's checkout: on its way into the record, and out of it again.
+//!
+//! The edge looks at files and reports what it found in parts; the parts are kept as blobs, and the event refers to them. What is
+//! applied never comes from here: these are texts for people, without secrets.
+
+use runyard_backend::link::Report;
+use runyard_domain::run::Review;
+use runyard_domain::{DiffFile, DiffParts, DiffText, RunId};
+use runyard_redact::{Kind, Safe};
+use serde::de::DeserializeOwned;
+
+use crate::record::Recorder;
+use crate::{Engine, EngineError};
+
+/// The key of the approval that asks to apply what changed.
+pub(crate) const REVIEW_KEY: &str = "review";
+/// How many files are given at a time.
+pub(crate) const DIFF_FILES_MAX: usize = 500;
+
+/// Keeps the parts of a diff that are among the reports.
+pub(crate) async fn keep(
+    recorder: &Recorder,
+    parts: &mut DiffParts,
+    reports: &[Report],
+) -> Result<(), EngineError> {
+    for report in reports {
+        match report {
+            Report::DiffFiles { files } => {
+                let files = recorder.redactor.serialize(files)?;
+                parts.files.push(recorder.store.put(files.into()).await?);
+            }
+            Report::DiffTexts { texts } => {
+                let texts = texts.iter().map(|text| {
+                    Safe::object([
+                        ("id", recorder.redactor.content(&text.id).into()),
+                        ("patch", recorder.redactor.text(Kind::Diff, &text.patch).into()),
+                        ("omitted", text.omitted.into()),
+                    ])
+                });
+                parts.texts.push(recorder.store.put(Safe::array(texts).into()).await?);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Some of the files that a run changed.
+#[derive(Clone, Debug)]
+pub struct DiffPage {
+    /// What was found.
+    pub review: Review,
+    /// The files, in order.
+    pub files: Vec<DiffFile>,
+    /// Where the next ones begin.
+    pub next: Option<usize>,
+}
+
+impl Engine {
+    /// What a run changed: some of the files, from a place on.
+    pub async fn diff(&self, run: RunId, after: usize, limit: usize) -> Result<DiffPage, EngineError> {
+        let review = self.review(run).await?;
+        let limit = limit.clamp(1, DIFF_FILES_MAX);
+        let (mut files, mut begin) = (Vec::new(), 0);
+        for blob in &review.diff.parts.files {
+            let page: Vec<DiffFile> = self.part(*blob).await?;
+            let skipped = after.saturating_sub(begin);
+            begin += page.len();
+            files.extend(page.into_iter().skip(skipped));
+            if files.len() > limit {
+                break;
+            }
+        }
+        let next = (files.len() > limit).then_some(after + limit);
+        files.truncate(limit);
+        Ok(DiffPage { review, files, next })
+    }
+
+    /// What changed in one file.
+    pub async fn diff_file(&self, run: RunId, id: &str) -> Result<(DiffFile, Option<DiffText>), EngineError> {
+        let review = self.review(run).await?;
+        for blob in &review.diff.parts.files {
+            let page: Vec<DiffFile> = self.part(*blob).await?;
+            let Some(file) = page.into_iter().find(|file| file.id == id) else { continue };
+            let part = file.part.and_then(|part| review.diff.parts.texts.get(part as usize));
+            let text = match part {
+                Some(blob) => {
+                    let texts: Vec<DiffText> = self.part(*blob).await?;
+                    texts.into_iter().find(|text| text.id == id)
+                }
+                None => None,
+            };
+            return Ok((file, text));
+        }
+        Err(EngineError::NotFound { what: format!("file {id} in the diff of run {run}") })
+    }
+
+    async fn review(&self, run: RunId) -> Result<Review, EngineError> {
+        let standing = self.run(run).await?;
+        standing.run.review.ok_or_else(|| EngineError::NotFound { what: format!("diff of run {run}") })
+    }
+
+    async fn part<T: DeserializeOwned>(&self, blob: runyard_domain::BlobId) -> Result<T, EngineError> {
+        Ok(serde_json::from_slice(&self.recorder().store.get(blob).await?)?)
+    }
+}

@@ -1,0 +1,109 @@
+//! Deadlines over a hub's death and against a clock of their own: time in which nobody looked after a run is not the run's, and
+//! a timer that is refused keeps nobody busy.
+//!
+//! clause: C12
+//! clause: J05
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use runyard_domain::run::RunState;
+use runyard_domain::{Code, ExecutionPolicy, Timestamp};
+use runyard_engine::NewRun;
+use runyard_store::{Clock, ManualClock, MemoryStore};
+
+use support::*;
+
+const HOUR_MS: i64 = 60 * 60 * 1000;
+
+fn limited(timeout_ms: u64) -> NewRun {
+    let policy = ExecutionPolicy { timeout_ms, ..ExecutionPolicy::default() };
+    NewRun { execution_policy: Some(policy), ..new_run("x") }
+}
+
+#[tokio::test]
+async fn c12_time_in_which_no_hub_was_there_counts_toward_no_timeout() {
+    let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+    let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+    let store = Arc::new(MemoryStore::with_clock(Arc::clone(&shared)));
+    let world = World { store, clock: shared, ..World::default() };
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let run = engine.create_run(limited(10_000), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    clock.advance_ms(4_000);
+    edge.recorded(&open, 4, vec![call("c1", true), result("c1")]).await;
+    engine.stop();
+    drop((engine, edge));
+    clock.advance_ms(HOUR_MS);
+    let (engine, mut edge) = world.hub_and_edge().await;
+    assert_eq!(edge.opened().await.run, run, "it goes on");
+    let taken_up = engine.run(run).await.unwrap().run;
+    assert_eq!((taken_up.state.name(), taken_up.active_ms(clock.now())), ("running", 4_000));
+    assert_eq!(
+        world.store.next_timer().await.unwrap(),
+        Some(clock.now().plus_ms(6_000)),
+        "it has what it had left"
+    );
+    let kinds = kinds(&engine, run).await;
+    assert_eq!(kinds.last().map(String::as_str), Some("runtime.status"), "that nobody was there is recorded");
+    clock.advance_ms(6_000);
+    let RunState::Failed { failure } = until(&engine, run, "failed").await.state else { panic!() };
+    assert_eq!(failure.code, Code::RunTimeout, "and no more than that");
+}
+
+#[tokio::test]
+async fn j05_a_run_that_is_taken_up_at_once_says_nothing_about_it() {
+    let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+    let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+    let store = Arc::new(MemoryStore::with_clock(Arc::clone(&shared)));
+    let world = World { store, clock: shared, ..World::default() };
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    edge.start().await;
+    let before = engine.run(run).await.unwrap().sequence;
+    engine.stop();
+    drop((engine, edge));
+    clock.advance_ms(999);
+    let (engine, mut edge) = world.hub_and_edge().await;
+    edge.opened().await;
+    assert_eq!(engine.run(run).await.unwrap().sequence, before);
+}
+
+/// A clock that stands still and counts who looks at it.
+struct Counting {
+    at: Timestamp,
+    looks: AtomicU64,
+}
+
+impl Clock for Counting {
+    fn now(&self) -> Timestamp {
+        self.looks.fetch_add(1, Ordering::SeqCst);
+        self.at
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_that_is_refused_again_and_again_is_tried_less_and_less() {
+    let at = Timestamp::from_unix_ms(1_700_000_000_000);
+    let ahead = Arc::new(ManualClock::at(at.unix_ms()));
+    let clock = Arc::new(Counting { at, looks: AtomicU64::new(0) });
+    let shared: Arc<dyn Clock> = Arc::<Counting>::clone(&clock);
+    let store = Arc::new(MemoryStore::with_clock(Arc::<ManualClock>::clone(&ahead)));
+    let world = World { store, clock: shared, ..World::default() };
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let run = engine.create_run(limited(10_000), &person()).await.unwrap().standing.run.id;
+    edge.start().await;
+    // Due for the store, and not for the hub.
+    ahead.advance_ms(HOUR_MS);
+    assert_eq!(world.store.due_timers(10).await.unwrap().len(), 1);
+    clock.looks.store(0, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    let looks = clock.looks.load(Ordering::SeqCst);
+    assert!((60..2_000).contains(&looks), "about one try in a minute, and it is still tried: {looks}");
+    assert_eq!(engine.run(run).await.unwrap().run.state.name(), "running");
+}
