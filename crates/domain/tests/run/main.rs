@@ -10,5 +10,6 @@
 )]
 
 mod events;
+mod reviews;
 mod rows;
 mod states;
