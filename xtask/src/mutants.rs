@@ -58,6 +58,10 @@ impl Outcome {
         };
         let (missed, mut killed) = (read("missed.txt")?, read("caught.txt")?);
         killed.extend(read("timeout.txt")?);
+        // What an earlier, narrower pass killed was not tried again.
+        if folder.join("previously_caught.txt").exists() {
+            killed.extend(read("previously_caught.txt")?);
+        }
         Ok(Outcome { missed, killed })
     }
 

@@ -152,6 +152,11 @@ fn c22_a_chosen_hunk_and_nothing_else_reaches_the_persons_files_and_is_taken_bac
     let applying = events.iter().find(|event| event["type"] == "run.applying").unwrap();
     assert_ne!(applying["payload"]["digest"], asked["digest"], "the part has a digest of its own");
 
+    let audited =
+        support::eventually("the audit names who applied it", || site.api.audit("audit.applied").pop());
+    assert_eq!(audited["what"]["runId"], json!(run), "{audited}");
+    assert_eq!(audited["by"]["id"], "owner", "{audited}");
+
     let undone = site.command(&["undo", &run, "--confirm", "--output", "json"]);
     assert_eq!(undone.exit, 0, "{}{}", undone.stdout, undone.stderr);
     assert_eq!(site.read("poem.txt"), POEM);

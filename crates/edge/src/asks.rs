@@ -8,7 +8,7 @@ use std::sync::Arc;
 use runyard_backend::Answer;
 use runyard_backend::link::Report;
 use runyard_domain::gate::{self, Effect, Judgement, Place, Policy, Preset, Request, Risk, Subject};
-use runyard_domain::{Approval, Code, ExecutionPolicy, Network, RunId, Sandbox};
+use runyard_domain::{Approval, Code, ExecutionPolicy, RunId};
 use runyard_redact::holds_placeholder;
 use runyard_store::Clock;
 
@@ -122,7 +122,7 @@ impl Asks {
         if holds_our_placeholder(request) {
             return denied(Code::RedactedContent, "it holds a placeholder where a secret was taken out");
         }
-        if let Some(reason) = narrowed(&self.execution, request) {
+        if let Some(reason) = self.execution.rules_out(request) {
             return denied(Code::PermissionDenied, reason);
         }
         match self.judged(request) {
@@ -189,22 +189,6 @@ impl Asks {
             Arc::make_mut(&mut policy).preset = Preset::Strict;
         }
         Some(policy)
-    }
-}
-
-/// What the run's own execution policy rules out, whatever the gate says.
-fn narrowed(execution: &ExecutionPolicy, request: &Request) -> Option<&'static str> {
-    use Request as R;
-    match request {
-        R::Network { .. } | R::GitPush { .. } | R::Publish { .. } | R::Deploy { .. }
-            if execution.network == Network::Deny =>
-        {
-            Some("the run's execution policy denies the network")
-        }
-        R::Write { .. } | R::Patch { .. } | R::GitCommit { .. } if execution.sandbox == Sandbox::ReadOnly => {
-            Some("the run's execution policy is read-only")
-        }
-        _ => None,
     }
 }
 

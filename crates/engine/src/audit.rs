@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use runyard_backend::failpoint;
-use runyard_domain::run::ApprovalResolved;
+use runyard_domain::run::{Applied, ApprovalResolved, Who};
 use runyard_domain::{AppendId, EventId};
 use runyard_store::OutboxItem;
 use serde::Deserialize;
 
-use crate::installation::{AuditFact, DecisionMade};
+use crate::installation::{AuditFact, ChangesApplied, DecisionMade};
 use crate::{Engine, EngineError};
 
 /// How many messages are taken at a time.
@@ -21,7 +21,15 @@ const PAUSE: Duration = Duration::from_millis(200);
 #[serde(rename_all = "camelCase")]
 struct Message {
     event_id: EventId,
-    decision: ApprovalResolved,
+    #[serde(flatten)]
+    what: What,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum What {
+    Decision(ApprovalResolved),
+    Applied(Applied),
 }
 
 impl Engine {
@@ -51,18 +59,27 @@ impl Engine {
     }
 
     async fn deliver_item(&self, item: &OutboxItem) -> Result<(), EngineError> {
-        let Message { event_id, decision } = serde_json::from_slice(&item.payload)?;
-        let approval = self.approval(decision.approval_id).await?;
-        let made = DecisionMade {
-            approval_id: decision.approval_id,
-            run_id: item.run,
-            resolution: decision.resolution,
-            digest: approval.asked.digest,
-            reason: decision.reason,
+        let Message { event_id, what } = serde_json::from_slice(&item.payload)?;
+        let (by, fact) = match what {
+            What::Decision(decision) => {
+                let made = DecisionMade {
+                    approval_id: decision.approval_id,
+                    run_id: item.run,
+                    resolution: decision.resolution,
+                    digest: self.approval(decision.approval_id).await?.asked.digest,
+                    reason: decision.reason,
+                };
+                (decision.decided_by, AuditFact::Decision(made))
+            }
+            What::Applied(Applied { approval_id, digest, commit }) => {
+                let decided = self.approval(approval_id).await?.resolved;
+                let by = decided.map_or_else(Who::runyard, |decided| decided.decided_by);
+                (by, AuditFact::Applied(ChangesApplied { run_id: item.run, approval_id, digest, commit }))
+            }
         };
         // The event's own id, so that delivering it twice records it once.
         let append = AppendId::from_bytes(*event_id.as_bytes());
-        self.installation().record_once(append, &decision.decided_by, AuditFact::Decision(made)).await?;
+        self.installation().record_once(append, &by, fact).await?;
         Ok(())
     }
 }

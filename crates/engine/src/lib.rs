@@ -42,9 +42,9 @@ pub use edges::EdgeInfo;
 pub use engine::{Engine, Figures};
 pub use error::EngineError;
 pub use installation::{
-    ActionRefused, AuditEntry, AuditFact, DecisionMade, ENTRIES_MAX, INSTALLATION, Installation,
-    InstallationError, Listing, Login, NAME_BYTES_MAX, REGISTRY_BYTES_MAX, RULES_MAX, Registry, Role,
-    SecretProjected, StoredRule, TOKENS_MAX, TokenInfo, TokenText, TrustGiven, WorkspaceChanged,
+    ActionRefused, AuditEntry, AuditFact, ChangesApplied, DecisionMade, ENTRIES_MAX, INSTALLATION,
+    Installation, InstallationError, Listing, Login, NAME_BYTES_MAX, REGISTRY_BYTES_MAX, RULES_MAX, Registry,
+    Role, SecretProjected, StoredRule, TOKENS_MAX, TokenInfo, TokenText, TrustGiven, WorkspaceChanged,
     is_installation, permissions,
 };
 pub use options::{EngineOptions, Limits};

@@ -256,6 +256,7 @@ fn audited(event: &RunEvent, id: EventId, payload: &Safe<Value>) -> Option<Safe<
         RunEvent::ApprovalResolved(_) => {
             Some(Safe::object([("eventId", id.into()), ("decision", payload.clone())]))
         }
+        RunEvent::Applied(_) => Some(Safe::object([("eventId", id.into()), ("applied", payload.clone())])),
         _ => None,
     }
 }

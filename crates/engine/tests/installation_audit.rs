@@ -8,8 +8,8 @@ use runyard_domain::gate::{Effect, Rule, RuleKind, RuleText, Scope};
 use runyard_domain::run::{Resolution, Who};
 use runyard_domain::{Actor, AppendId, ApprovalId, Code, EventId, RunId, Timestamp, WorkspaceId};
 use runyard_engine::{
-    ActionRefused, AuditFact, DecisionMade, INSTALLATION, Installation, InstallationError, Listing, Login,
-    Role, SecretProjected, TrustGiven, WorkspaceChanged,
+    ActionRefused, AuditFact, ChangesApplied, DecisionMade, INSTALLATION, Installation, InstallationError,
+    Listing, Login, Role, SecretProjected, TrustGiven, WorkspaceChanged,
 };
 use runyard_redact::{Redactor, Safe, TagKey};
 use runyard_store::{Change, ManualClock, MemoryStore, NewEvent, Place, StorageError, Store, Writes};
@@ -108,6 +108,15 @@ async fn c24_every_kind_of_entry_says_who_did_what() {
         "approvalId": approval, "runId": RUN, "resolution": "approved", "digest": "d1", "reason": "see <home>/notes",
     });
     expect("audit.decision", &by_ada, decided);
+    let applied = ChangesApplied {
+        run_id: RUN,
+        approval_id: approval,
+        digest: "d3".to_owned(),
+        commit: Some("c0ffee".to_owned()),
+    };
+    installation.record(&ada(), AuditFact::Applied(applied)).await.unwrap();
+    let applied = json!({"runId": RUN, "approvalId": approval, "digest": "d3", "commit": "c0ffee"});
+    expect("audit.applied", &by_ada, applied);
     installation.record(&agent(), refusal("approval_resolve")).await.unwrap();
     expect("audit.refused", &by_agent, json!({"action": "approval_resolve", "runId": RUN}));
     let trust = TrustGiven { path: "demo/runyard.toml".to_owned(), digest: "d2".to_owned() };

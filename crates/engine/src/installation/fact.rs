@@ -62,6 +62,7 @@ facts! {
     pub enum AuditFact {
         Login(Login) "audit.login"
         Decision(DecisionMade) "audit.decision"
+        Applied(ChangesApplied) "audit.applied"
         Refused(ActionRefused) "audit.refused"
         Trust(TrustGiven) "audit.trust"
         Workspace(WorkspaceChanged) "audit.workspace"
@@ -122,6 +123,21 @@ pub(super) struct RuleUsed {
 pub struct Login {
     /// By which way, as in `http`.
     pub how: String,
+}
+
+/// `audit.applied`: what a run changed was brought to a person's files, or taken back, by the decision of the one that the entry names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangesApplied {
+    /// The run that did so.
+    pub run_id: RunId,
+    /// The approval that allowed it.
+    pub approval_id: ApprovalId,
+    /// Stands for what was applied.
+    pub digest: String,
+    /// The commit that holds it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub commit: Option<String>,
 }
 
 /// `audit.decision`: an approval was resolved, by the one that the entry names.
