@@ -244,6 +244,9 @@ fn b07_of_two_policies_the_stricter_word_and_the_smaller_limit_count() {
     let mixed = ExecutionPolicy { timeout_ms: 10, ..loose.clone() };
     let both = mixed.narrowed_by(&ExecutionPolicy { idle_ms: 1, ..loose });
     assert_eq!((both.timeout_ms, both.idle_ms), (10, 1));
+    let default = ExecutionPolicy::default();
+    assert_eq!((default.timeout_ms, default.idle_ms), (3_600_000, 600_000), "an hour, and ten minutes");
+    assert_eq!(ExecutionPolicy::TIMEOUT_MS_MAX, 604_800_000, "a week");
     assert!(serde_json::to_value(ExecutionPolicy::default()).unwrap().get("changes").is_none());
     assert_eq!(serde_json::to_value(&strict).unwrap()["changes"], "keep");
 }
