@@ -237,19 +237,15 @@ fn while_swapping(place: &Place, rounds: u64, mut act: impl FnMut(u64)) {
 fn c11_a_directory_that_is_swapped_for_a_link_during_reads_gives_nothing_from_outside() {
     let place = place();
     for root in place.roots() {
-        let (mut read, mut refused) = (0, 0);
         while_swapping(&place, READS, |_| match root.read(&path("dir/file"), FILE_BYTES_MAX) {
-            Ok(done) => {
-                assert_eq!(done.bytes, b"inside");
-                read += 1;
-            }
+            Ok(done) => assert_eq!(done.bytes, b"inside"),
             Err(error) => {
                 let expected = matches!(error, CheckoutError::Escapes { .. }) || error.is_missing();
                 assert!(expected, "{error}");
-                refused += 1;
             }
         });
-        assert!(read > 0 && refused > 0, "{read} read, {refused} refused");
+        // How often each came is the scheduler's; that it is there when nobody swaps is ours.
+        assert_eq!(root.read(&path("dir/file"), FILE_BYTES_MAX).unwrap().bytes, b"inside");
     }
 }
 
