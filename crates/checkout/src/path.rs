@@ -100,7 +100,7 @@ impl RelPath {
 
     /// Whether it configures who may do what: such a change counts only where a person chose that very file.
     pub fn is_protected(&self) -> bool {
-        self.is_git() || self.names().any(is_configuration) || is_environment(self.name())
+        self.is_git() || runyard_domain::gate::is_protected(&String::from_utf8_lossy(&self.0))
     }
 }
 
@@ -110,27 +110,6 @@ fn is_git_name(name: &[u8]) -> bool {
     let end = trimmed.iter().rposition(|byte| *byte != b'.').map_or(0, |at| at + 1);
     let plain = &trimmed[..end];
     plain.eq_ignore_ascii_case(b".git") || plain.eq_ignore_ascii_case(b"git~1")
-}
-
-/// What agents, their tools and Runyard itself are configured by.
-fn is_configuration(name: &[u8]) -> bool {
-    const NAMES: [&[u8]; 14] = [
-        b"runyard.toml",
-        b".mcp.json",
-        b"mcp.json",
-        b".claude",
-        b".claude.json",
-        b".codex",
-        b".opencode",
-        b"opencode.json",
-        b"opencode.jsonc",
-        b".cursor",
-        b".gemini",
-        b".vscode",
-        b".gitmodules",
-        b".husky",
-    ];
-    NAMES.iter().any(|configuration| name.eq_ignore_ascii_case(configuration))
 }
 
 /// `.env` and its kin, but not the examples that hold no secret.
@@ -268,20 +247,16 @@ mod tests {
             ".claude/settings.json",
             ".codex/config.toml",
             ".gitmodules",
+            ".gitattributes",
+            "AGENTS.md",
+            "sub/.runyard/x",
+            ".husky/pre-commit",
+            ".env.example",
             ".vscode/tasks.json",
         ] {
             assert!(path(protected).is_protected(), "{protected}");
         }
-        for plain in [
-            ".gitignore",
-            "git",
-            "a.git",
-            ".env.example",
-            "src/env",
-            "environment",
-            "runyard",
-            ".gitattributes",
-        ] {
+        for plain in [".gitignore", "git", "a.git", "src/env", "environment", "runyard"] {
             assert!(!path(plain).is_protected(), "{plain}");
         }
         assert!(path("a/.Git/b").is_git() && !path("runyard.toml").is_git());

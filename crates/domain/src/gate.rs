@@ -15,6 +15,7 @@ mod risk;
 mod rule;
 
 pub use judge::{Because, Beyond, Clause, Judgement, Note, Part, Place, Subject, judge};
+pub use paths::is_protected;
 pub use pattern::{InvalidPattern, PATTERN_CHARS_MAX};
 pub use policy::{Policy, Preset};
 pub use request::{Question, Request, SideEffects};

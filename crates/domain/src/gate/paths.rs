@@ -14,7 +14,7 @@ pub(super) enum Spot {
 }
 
 /// Files and directories that configure agents, commands or Runyard itself, or hold keys.
-const PROTECTED: [&str; 20] = [
+const PROTECTED: [&str; 21] = [
     ".git",
     ".gitmodules",
     ".gitattributes",
@@ -32,6 +32,7 @@ const PROTECTED: [&str; 20] = [
     ".gemini",
     ".cursor",
     ".vscode",
+    ".husky",
     ".aider.conf.yml",
     "agents.md",
     "claude.md",
@@ -101,6 +102,12 @@ pub(super) fn protected(path: &str) -> Option<&str> {
         let part = part.to_ascii_lowercase();
         PROTECTED.contains(&part.as_str()) || is_environment(&part)
     })
+}
+
+/// Whether it configures agents, commands or Runyard itself, or holds keys: such a change counts only where a person chose that very
+/// file.
+pub fn is_protected(path: &str) -> bool {
+    protected(path).is_some()
 }
 
 /// Whether reading it can give keys away.
