@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::home::Home;
 use crate::hub_client::HubClient;
 use crate::hub_here::{AnyHub, Stay};
-use crate::run::{Shown, data, follow_carried};
+use crate::run::{Shown, data, to_the_end};
 use crate::{patches, views};
 
 /// How many files of a diff are looked through at most.
@@ -178,7 +178,7 @@ async fn carry(home: &Home, hub: &mut AnyHub, does: Does, matches: &ArgMatches) 
             call(client, "run_apply", input).await?
         }
     };
-    follow_carried(home, hub, &made, Shown::asked_for(matches), confirmed, &cancelled_by_signal()).await
+    to_the_end(home, hub, &made, Shown::asked_for(matches), confirmed, &cancelled_by_signal()).await
 }
 
 /// The run itself waits for this answer.
@@ -196,7 +196,7 @@ async fn answer(
         return Err(ActionError::new(Code::Conflict, message));
     }
     if !confirmed {
-        patches::print(client, found["run"].as_str().unwrap_or(&id(matches)), found).await?;
+        patches::print(client, &id(matches), found).await?;
         patches::confirm("Apply exactly this to your files? [y/N] ").await?;
     }
     let mut input = json!({"id": approval, "decision": "approve", "digest": found["diff"]["digest"]});

@@ -6,6 +6,7 @@ mod ask;
 mod follow;
 mod show;
 
+pub(crate) use self::follow::to_the_end;
 pub(crate) use self::show::asked;
 
 use std::io::{IsTerminal, Write};
@@ -96,23 +97,11 @@ async fn run(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     };
     let outcome = match create(hub.client(), &matches, shown, &stop).await {
         Ok(made) if detach => Ok(detached(&matches, made)),
-        Ok(made) => follow::to_the_end(&home, &mut hub, &made, shown, false, &stop).await,
+        Ok(made) => to_the_end(&home, &mut hub, &made, shown, false, &stop).await,
         Err(error) => Err(error),
     };
     hub.stop().await;
     outcome
-}
-
-/// Follows a run that applies or takes back changes to its end. What was confirmed is not asked again.
-pub(crate) async fn follow_carried(
-    home: &Home,
-    hub: &mut AnyHub,
-    made: &Value,
-    shown: Shown,
-    confirmed: bool,
-    stop: &CancellationToken,
-) -> Result<u8, ActionError> {
-    follow::to_the_end(home, hub, made, shown, confirmed, stop).await
 }
 
 /// A hub that is still there when this command is not.

@@ -19,8 +19,8 @@ const AWAY_MAX: Duration = Duration::from_secs(60);
 /// How often it is looked for meanwhile.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Shows the run until it is at its end, and gives the exit code.
-pub(super) async fn to_the_end(
+/// Shows the run until it is at its end, and gives the exit code. Where applying was confirmed already it is not asked again.
+pub(crate) async fn to_the_end(
     home: &Home,
     hub: &mut AnyHub,
     made: &Value,
