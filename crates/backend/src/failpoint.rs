@@ -18,6 +18,8 @@ pub const FAILPOINTS: &[&str] = &[
     "link.close",
     "lease.acquired",
     "checkout.made",
+    "setup.ran",
+    "setup.done",
     "session.opened",
     "session.answer",
     "process.started",

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use runyard_domain::gate::{Policy, Request, Risk};
 use runyard_domain::run::{ApprovalPolicyRef, Failure};
 use runyard_domain::{
-    ApplyTo, ApprovalId, BackendProfile, DiffFile, DiffStats, DiffText, ExecutionPolicy, RunId, SelectedFile,
-    SessionId, WorkspaceRef,
+    ApplyTo, ApprovalId, BackendProfile, DiffFile, DiffStats, DiffText, ExecutionPolicy, Preparation, RunId,
+    SelectedFile, SessionId, WorkspaceRef,
 };
 use serde::{Deserialize, Serialize};
 
@@ -105,6 +105,9 @@ pub struct OpenRun {
     pub approval_policy: ApprovalPolicyRef,
     /// Whether it was accepted and prepared before.
     pub stage: Stage,
+    /// What brings its checkout to where the backend can begin.
+    #[serde(default)]
+    pub preparation: Preparation,
     /// What is to be done.
     #[serde(default)]
     pub work: Work,

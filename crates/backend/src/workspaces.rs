@@ -17,6 +17,9 @@ pub trait Workspaces: Send + Sync {
 
     /// The workspace that an id, a label or an absolute path inside it names.
     async fn resolve(&self, place: &str) -> Result<Workspace, WorkspaceError>;
+
+    /// The text as others may read it: what lies in the workspace is named from its root on, which only its edge knows.
+    async fn shown(&self, id: WorkspaceId, text: String) -> Result<String, WorkspaceError>;
 }
 
 /// Why a directory is no workspace.

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -47,12 +47,32 @@ pub fn make(
     done
 }
 
-/// Removes a directory with all that is in it, if it is there. Links in it are removed, not followed.
+/// Removes a directory with all that is in it, if it is there. Links in it are removed, not followed. What whoever worked there
+/// closed to themselves is opened first.
 pub fn discard(directory: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(directory) {
+    let mut removed = fs::remove_dir_all(directory);
+    if removed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+        removed = open_up(directory).and_then(|()| fs::remove_dir_all(directory));
+    }
+    match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,
     }
+}
+
+/// Lets the owner into every directory beneath, and change it.
+fn open_up(directory: &Path) -> io::Result<()> {
+    let mut left = vec![directory.to_owned()];
+    while let Some(next) = left.pop() {
+        fs::set_permissions(&next, fs::Permissions::from_mode(0o700))?;
+        for entry in fs::read_dir(&next)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                left.push(entry.path());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Out of the way in one step, so that nobody takes a half removed one for a whole one.
@@ -65,7 +85,7 @@ fn clear(directory: &Path, draft: &Path) -> io::Result<()> {
 }
 
 /// The name of what is not whole yet, beside the other.
-fn draft(directory: &Path) -> PathBuf {
+pub(crate) fn draft(directory: &Path) -> PathBuf {
     let mut name = directory.as_os_str().to_owned();
     name.push(OsString::from(".draft"));
     name.into()

@@ -25,7 +25,7 @@ use crate::object::Hasher;
 use crate::{CheckoutError, ContentId, FileMode, Found, Kind, RelPath, Root};
 
 /// So much is read at once.
-const CHUNK_BYTES: usize = 256 * 1024;
+pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
 /// The name of what is not kept yet.
 const DRAFT: &str = "draft";
 
@@ -248,7 +248,10 @@ impl<'a> Copier<'a> {
         let same = matches!((known, name), (Known::Blob(oid, _), Some(name)) if *oid == name);
         let source = match known {
             Known::Blob(oid, _) if same => Source::Git(oid.clone()),
-            _ => Source::Kept(self.keep(&mut to).map_err(failed)?),
+            _ => {
+                let kept = keep(self.kept, &mut self.keeps_shared, &mut self.buffer, &mut to);
+                Source::Kept(kept.map_err(failed)?)
+            }
         };
         // Builds go by these times.
         to.set_times(FileTimes::new().set_modified(modified(&stat))).map_err(failed)?;
@@ -286,26 +289,6 @@ impl<'a> Copier<'a> {
         Ok((bytes, hasher.map(Hasher::finish)))
     }
 
-    /// Keeps what the checkout's file holds where no agent writes.
-    fn keep(&mut self, file: &mut File) -> io::Result<ContentId> {
-        let kept = self.kept.directory(None)?;
-        match unlinkat(&kept, DRAFT, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let mut draft = File::from(openat(&kept, DRAFT, MAKE, Mode::RUSR | Mode::WUSR)?);
-        let shared = share(&mut self.keeps_shared, file, &draft);
-        file.rewind()?;
-        let mut hasher = Sha256::new();
-        each_chunk(file, &mut self.buffer, u64::MAX, |chunk| {
-            hasher.update(chunk);
-            if shared { Ok(()) } else { draft.write_all(chunk) }
-        })?;
-        let content = ContentId::from_hasher(hasher);
-        renameat(&kept, DRAFT, kept.as_fd(), content.to_string())?;
-        Ok(content)
-    }
-
     /// What vanished meanwhile was never there; what may not be read is left out and listed; everything else is an error.
     fn passed_over(&mut self, path: &RelPath, error: Errno) -> Result<Option<Here>, CheckoutError> {
         match error {
@@ -317,6 +300,31 @@ impl<'a> Copier<'a> {
             error => Err(CheckoutError::io("copy", path, error.into())),
         }
     }
+}
+
+/// Keeps what a file of the checkout holds where no agent writes. `can_share` is whether it can share its content with what is kept.
+pub(crate) fn keep(
+    kept: &Root,
+    can_share: &mut bool,
+    buffer: &mut [u8],
+    file: &mut File,
+) -> io::Result<ContentId> {
+    let kept = kept.directory(None)?;
+    match unlinkat(&kept, DRAFT, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut draft = File::from(openat(&kept, DRAFT, MAKE, Mode::RUSR | Mode::WUSR)?);
+    let shared = share(can_share, file, &draft);
+    file.rewind()?;
+    let mut hasher = Sha256::new();
+    each_chunk(file, buffer, u64::MAX, |chunk| {
+        hasher.update(chunk);
+        if shared { Ok(()) } else { draft.write_all(chunk) }
+    })?;
+    let content = ContentId::from_hasher(hasher);
+    renameat(&kept, DRAFT, kept.as_fd(), content.to_string())?;
+    Ok(content)
 }
 
 /// Whether two files share their content now. Where that went wrong once it is not tried again.

@@ -63,6 +63,12 @@ pub enum CheckoutError {
         /// What it said, in a line.
         said: String,
     },
+    /// What happened to a path cannot be in a patch.
+    #[error("what happened to {path} cannot be in a patch")]
+    NotInPatch {
+        /// Where.
+        path: String,
+    },
     /// What was kept of a checkout cannot be read as such.
     #[error("what was kept of the checkout is damaged: {0}")]
     Damaged(&'static str),
@@ -113,6 +119,7 @@ impl CheckoutError {
             CheckoutError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Code::StorageDiskFull
             }
+            CheckoutError::NotInPatch { .. } => Code::Conflict,
             CheckoutError::Path(_) | CheckoutError::Escapes { .. } | CheckoutError::InsideGit { .. } => {
                 Code::WorkspaceOutsideAllowlist
             }

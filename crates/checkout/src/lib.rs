@@ -5,8 +5,11 @@
 //! at the files ([`compare`]), never by what an agent says.
 
 pub mod apply;
+mod archive;
+mod aside;
 mod base;
 mod beneath;
+mod binary;
 mod change;
 mod clashes;
 mod clone;
@@ -27,12 +30,15 @@ mod object;
 mod path;
 mod renames;
 mod repository;
+mod retaken;
 mod seen;
 mod select;
 mod similar;
 mod unified;
 mod walk;
 
+pub use archive::Archived;
+pub use aside::put_aside;
 pub use base::{Base, Borrowed, Entry, ObjectFormat, Oid, Source, Stamp, borrowed};
 pub use beneath::{Found, Kind, New, Read, Root};
 pub use change::{
@@ -47,6 +53,7 @@ pub use lines::{TEXT_BYTES_MAX, TEXT_LINES_MAX, hunks, is_text};
 pub use made::{BYTES_MAX, DEPTH_MAX, FILES_MAX, How, Limits, Listed, Made, Options, Why};
 pub use merge::{Conflict, Merged, merge};
 pub use path::{BadPath, FileId, RelPath};
+pub use retaken::{Retaken, retake};
 pub use select::take;
 pub use unified::unified;
 pub use walk::{Descend, WALK_DEPTH_MAX, WALK_ENTRIES_MAX};

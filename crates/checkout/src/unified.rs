@@ -1,27 +1,48 @@
 //! One file's change as patch text, as git writes it and `git apply` takes it.
 //!
-//! What is no text, or too large, is only said to differ: a patch is for reading and for taking elsewhere, and bringing changes back
-//! never goes through it.
+//! For reading, what is no text or too large is only said to differ; for keeping, it is there whole. Bringing changes back never
+//! goes through a patch.
 
 use std::borrow::Cow;
 use std::io::Write;
 
 use crate::RelPath;
+use crate::base::ObjectFormat;
+use crate::binary;
 use crate::change::{Change, ChangeKind, ContentChange, FileMode, Hunk, LineKind, Version};
 use crate::lines::{hunks, is_text};
 use crate::similar::similarity;
 
 /// One file's patch. `before` and `after` are its contents; empty where there is none.
 pub fn unified(change: &Change, before: &[u8], after: &[u8]) -> Vec<u8> {
+    patch(change, before, after, Binary::Said)
+}
+
+/// One file's patch with all that it takes to make the one from the other, in a repository that names its objects so.
+pub(crate) fn complete(change: &Change, before: &[u8], after: &[u8], format: ObjectFormat) -> Vec<u8> {
+    patch(change, before, after, Binary::Held(format))
+}
+
+/// What is put for content that is no text.
+#[derive(Clone, Copy)]
+enum Binary {
+    /// That it differs.
+    Said,
+    /// The content, for a repository that names its objects so.
+    Held(ObjectFormat),
+}
+
+fn patch(change: &Change, before: &[u8], after: &[u8], binary: Binary) -> Vec<u8> {
     let mut patch = Vec::new();
     // Git has no patch that turns one kind of thing into another: the one goes, the other comes.
     if let (ChangeKind::Retyped, Some(old), Some(new)) = (change.kind, change.before, change.after) {
-        let gone = Side { change, kind: ChangeKind::Deleted, before: Some(old), after: None };
+        let gone = Side { change, kind: ChangeKind::Deleted, before: Some(old), after: None, binary };
         gone.write(before, b"", &mut patch);
-        let come = Side { change, kind: ChangeKind::Added, before: None, after: Some(new) };
+        let come = Side { change, kind: ChangeKind::Added, before: None, after: Some(new), binary };
         come.write(b"", after, &mut patch);
     } else {
-        let whole = Side { change, kind: change.kind, before: change.before, after: change.after };
+        let (before_is, after_is) = (change.before, change.after);
+        let whole = Side { change, kind: change.kind, before: before_is, after: after_is, binary };
         whole.write(before, after, &mut patch);
     }
     patch
@@ -33,6 +54,7 @@ struct Side<'a> {
     kind: ChangeKind,
     before: Option<Version>,
     after: Option<Version>,
+    binary: Binary,
 }
 
 impl Side<'_> {
@@ -54,6 +76,12 @@ impl Side<'_> {
         let from = self.before.map(|_| name(b"a/", old));
         let to = self.after.map(|_| name(b"b/", new));
         if self.is_whole(before, after) {
+            if let Binary::Held(format) = self.binary {
+                let [before, after] = [(self.before, before), (self.after, after)]
+                    .map(|(version, bytes)| version.map(|_| bytes));
+                binary::write(before, after, format, patch);
+                return;
+            }
             let [from, to] = [from, to].map(|name| name.unwrap_or_else(|| b"/dev/null".to_vec()));
             patch.extend_from_slice(&[b"Binary files ", &from[..], b" and ", &to, b" differ\n"].concat());
             return;

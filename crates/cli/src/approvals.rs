@@ -2,78 +2,107 @@
 //!
 //! An answer is bound to the content that was looked at: approving shows it first, and sends its digest.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use runyard::{ActionError, Code};
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun, one_line};
 use serde_json::{Value, json};
 
+use crate::changes::part::{self, Part};
 use crate::home::Home;
 use crate::hub_client::HubClient;
 use crate::hub_here::{AnyHub, Stay};
-use crate::run::{asked, data};
-use crate::{patches, views};
+use crate::patches::Changes;
+use crate::run::{asked, data, lasting, typed};
+use crate::views;
 
 pub(crate) fn command(home: Home) -> ExtraCommand {
-    let id = || Arg::new("id").value_name("APPROVAL").required(true).help("The approval's id");
-    let reason = || Arg::new("reason").long("reason").value_name("TEXT").help("Why; the agent is told");
-    let digest = || {
-        Arg::new("digest")
-            .long("digest")
-            .value_name("DIGEST")
-            .help("Only if the content still has this digest")
-    };
-    let confirm = || {
-        Arg::new("confirm")
-            .long("confirm")
-            .action(ArgAction::SetTrue)
-            .help("Do not ask again before answering")
-    };
     let command = Command::new("approvals")
         .about("What agents wait for, and your answers")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(
-            Command::new("list")
-                .about("Everything that is open, oldest first")
-                .arg(Arg::new("run").long("run").value_name("RUN").help("Only of this run"))
-                .arg(
-                    Arg::new("after").long("after").value_name("APPROVAL").help("Only those after this one"),
-                ),
-        )
+        .subcommand(list())
         .subcommand(Command::new("show").about("One approval, with exactly what is asked").arg(id()))
-        .subcommand(
-            Command::new("approve")
-                .about("Allow exactly what is asked")
-                .args([id(), reason(), digest(), confirm()])
-                .arg(
-                    Arg::new("scope")
-                        .long("scope")
-                        .value_parser(["once", "run"])
-                        .default_value("once")
-                        .help("Once, or whenever the same is asked in the run"),
-                )
-                .arg(Arg::new("answer").long("answer").value_name("JSON").help("The answer to a question")),
-        )
-        .subcommand(Command::new("reject").about("Refuse what is asked").args([
-            id(),
-            reason(),
-            digest(),
-            confirm(),
-        ]));
+        .subcommand(approve())
+        .subcommand(reject())
+        .subcommand(snooze());
     let run = move |matches: ArgMatches| Box::pin(run(home, matches)) as ExtraRun;
     ExtraCommand { command, run: Box::new(run) }
 }
 
+fn id() -> Arg {
+    Arg::new("id").value_name("APPROVAL").required(true).help("The approval's id")
+}
+
+fn flag(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
+}
+
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// The arguments of every decision.
+fn decision() -> [Arg; 4] {
+    [
+        id(),
+        flag("reason", "TEXT", "Why; the agent is told"),
+        flag("digest", "DIGEST", "Only if the content still has this digest"),
+        switch("confirm", "Do not ask again before answering"),
+    ]
+}
+
+fn list() -> Command {
+    Command::new("list").about("Everything that is open, oldest first").args([
+        flag("run", "RUN", "Only of this run"),
+        flag("after", "APPROVAL", "Only those after this one"),
+        switch("snoozed", "Also those that were snoozed"),
+    ])
+}
+
+fn approve() -> Command {
+    let scope = flag(
+        "scope",
+        "SCOPE",
+        "Once, or whenever the same is asked: in the run, its session, or the workspace",
+    )
+    .value_parser(["once", "run", "session", "project"])
+    .default_value("once");
+    Command::new("approve")
+        .about("Allow exactly what is asked")
+        .after_help(
+            "Changes are applied whole, but for protected files, which must be named: --file and --hunk choose a part of \
+             them.",
+        )
+        .args(decision())
+        .args(part::arguments())
+        .args([scope, flag("answer", "JSON", "The answer to a question")])
+}
+
+fn reject() -> Command {
+    let comment =
+        flag("comment", "FILE[:LINE]:TEXT", "A word on a file of the changes, or on a line; may be repeated")
+            .action(ArgAction::Append);
+    let revise = switch("revise", "The agent tries again, with the reason and the comments");
+    Command::new("reject").about("Refuse what is asked").args(decision()).args([comment, revise])
+}
+
+fn snooze() -> Command {
+    let span = flag("for", "TIME", "For how long: 30m, 2h, 1d").required(true).value_parser(milliseconds);
+    Command::new("snooze")
+        .about("Leave it for later: it stays open, is not listed for a while, and expires later by as much")
+        .args([id(), flag("reason", "TEXT", "Why"), span])
+}
+
 async fn run(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     let hub = AnyHub::get(&home, Stay::ForOneCall).await?;
-    let outcome = answer(hub.client(), &matches).await;
+    let outcome = serve(hub.client(), &matches).await;
     hub.stop().await;
     outcome
 }
 
-async fn answer(client: &HubClient, matches: &ArgMatches) -> Result<u8, ActionError> {
+async fn serve(client: &HubClient, matches: &ArgMatches) -> Result<u8, ActionError> {
     let Some((verb, matches)) = matches.subcommand() else { return Ok(2) };
     let text = |name: &str| matches.try_get_one::<String>(name).ok().flatten().cloned();
     if verb == "list" {
@@ -83,48 +112,167 @@ async fn answer(client: &HubClient, matches: &ArgMatches) -> Result<u8, ActionEr
                 input[name] = given.into();
             }
         }
+        input["snoozed"] = matches.get_flag("snoozed").into();
         let found = data(client.invoke("approval_list", input, false, None).await?)?;
         return Ok(views::show(matches, "approval_list", found));
     }
     let id = text("id").unwrap_or_default();
+    if verb == "snooze" {
+        let mut input = json!({"id": id, "forMs": matches.get_one::<u64>("for")});
+        if let Some(reason) = text("reason") {
+            input["reason"] = reason.into();
+        }
+        let snoozed = data(client.invoke("approval_snooze", input, true, None).await?)?;
+        return Ok(views::show(matches, "approval_snooze", snoozed));
+    }
     let found = data(client.invoke("approval_show", json!({"id": id}), false, None).await?)?;
     if verb == "show" {
         return Ok(views::show(matches, "approval_show", found));
     }
     let approval = &found["approval"];
-    let approve = verb == "approve";
+    let answer = Answer::of(client, approval, verb == "approve", matches).await?;
     if !matches.get_flag("confirm") {
-        confirm(approval, approve).await?;
+        answer.confirm(client, approval).await?;
     }
-    let digest = text("digest").map_or_else(|| approval["digest"].clone(), Value::String);
-    let decision = if approve { "approve" } else { "reject" };
-    let mut input = json!({"id": id, "decision": decision, "digest": digest});
-    if let Some(reason) = text("reason") {
-        input["reason"] = reason.into();
-    }
-    if approve {
-        input["scope"] = text("scope").unwrap_or_default().into();
-    }
-    if let Some(answer) = text("answer") {
-        input["answer"] = serde_json::from_str(&answer).unwrap_or(Value::String(answer));
-    }
-    let resolved = data(client.invoke("approval_resolve", input, true, None).await?)?;
+    let resolved = data(client.invoke("approval_resolve", answer.input, true, None).await?)?;
     Ok(views::show(matches, "approval_resolve", resolved))
 }
 
-/// Shows exactly what is asked, and asks whether the answer is meant. Without a terminal it must be said with the command.
-async fn confirm(approval: &Value, approve: bool) -> Result<(), ActionError> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        let message =
-            "Look at it first with \"runyard approvals show\", then repeat the command with --confirm.";
-        return Err(ActionError::new(Code::ConfirmationRequired, message));
+/// A decision, as far as the command says it.
+struct Answer {
+    approve: bool,
+    input: Value,
+    /// The changes that it is about, where it is about some.
+    changes: Option<Changes>,
+}
+
+impl Answer {
+    async fn of(
+        client: &HubClient,
+        approval: &Value,
+        approve: bool,
+        matches: &ArgMatches,
+    ) -> Result<Self, ActionError> {
+        let text = |name: &str| matches.try_get_one::<String>(name).ok().flatten().cloned();
+        let digest = text("digest").map_or_else(|| approval["digest"].clone(), Value::String);
+        let decision = if approve { "approve" } else { "reject" };
+        let mut input = json!({"id": approval["id"], "decision": decision, "digest": digest});
+        if let Some(reason) = text("reason") {
+            input["reason"] = reason.into();
+        }
+        if approve {
+            input["scope"] = text("scope").unwrap_or_default().into();
+        }
+        if let Some(answer) = text("answer") {
+            input["answer"] = serde_json::from_str(&answer).unwrap_or(Value::String(answer));
+        }
+        let mut answer = Answer { approve, input, changes: None };
+        let reviews = match approve {
+            true => part::is_named(matches),
+            false => matches.get_flag("revise") || matches.contains_id("comment"),
+        };
+        let request = &approval["request"];
+        if request["kind"] != "apply" || request["undo"] == true {
+            return if reviews { Err(not_about_changes()) } else { Ok(answer) };
+        }
+        if reviews || !matches.get_flag("confirm") {
+            let run = approval["runId"].as_str().unwrap_or_default();
+            let looked_at = approval["digest"].as_str().unwrap_or_default();
+            let changes = Changes::of(client, run).await?.with_digest(looked_at)?;
+            answer.review(changes, matches)?;
+        }
+        Ok(answer)
     }
-    let mut stderr = std::io::stderr();
-    let title = one_line(approval["title"].as_str().unwrap_or_default());
-    let _ = writeln!(stderr, "{title}");
-    for line in asked(approval) {
-        let _ = writeln!(stderr, "{line}");
+
+    /// The part that is chosen, or what is said about the changes.
+    fn review(&mut self, mut changes: Changes, matches: &ArgMatches) -> Result<(), ActionError> {
+        if self.approve {
+            if let Some(part) = Part::named(matches, &changes.found)? {
+                if changes.part.is_some() {
+                    let message =
+                        "What this run applies was chosen when it was started; approve or reject that.";
+                    return Err(ActionError::new(Code::ValidationError, message));
+                }
+                self.input["selection"] = part.selection();
+                changes = changes.only(part);
+            }
+        } else {
+            let given = matches.get_many::<String>("comment").into_iter().flatten();
+            let comments = given.map(|given| part::comment(&changes.found, given));
+            self.input["comments"] = Value::Array(comments.collect::<Result<_, _>>()?);
+            if matches.get_flag("revise") {
+                if changes.carried {
+                    let message =
+                        "This run carries the changes of another and has no agent that could try again.";
+                    return Err(ActionError::new(Code::ValidationError, message));
+                }
+                self.input["revise"] = true.into();
+            }
+        }
+        self.changes = Some(changes);
+        Ok(())
     }
-    let verb = if approve { "Approve" } else { "Reject" };
-    patches::confirm(&format!("{verb} exactly this? [y/N] ")).await
+
+    /// Shows exactly what is asked, and asks whether the answer is meant. Without a terminal it must be said with the command.
+    async fn confirm(&self, client: &HubClient, approval: &Value) -> Result<(), ActionError> {
+        if !typed::can_ask() {
+            let message =
+                "Look at it first with \"runyard approvals show\", then repeat the command with --confirm.";
+            return Err(ActionError::new(Code::ConfirmationRequired, message));
+        }
+        let mut stderr = std::io::stderr();
+        let title = one_line(approval["title"].as_str().unwrap_or_default());
+        let _ = writeln!(stderr, "{title}");
+        match &self.changes {
+            Some(changes) => changes.show(client).await?,
+            None => asked(approval).iter().for_each(|line| {
+                let _ = writeln!(stderr, "{line}");
+            }),
+        }
+        if let Some(scope @ ("session" | "project")) = self.input["scope"].as_str() {
+            let id = approval["id"].as_str().unwrap_or_default();
+            for line in lasting::shown(client, id, scope).await? {
+                let _ = writeln!(stderr, "{line}");
+            }
+        }
+        let verb = if self.approve { "Approve" } else { "Reject" };
+        typed::confirm(&format!("{verb} exactly this? [y/N] ")).await
+    }
+}
+
+fn not_about_changes() -> ActionError {
+    let message =
+        "This approval does not ask to apply changes: there is no part of it to choose or to comment on.";
+    ActionError::new(Code::ValidationError, message)
+}
+
+/// A span like `90s`, `30m`, `2h` or `1d` in milliseconds.
+fn milliseconds(text: &str) -> Result<u64, String> {
+    let wrong = || "expected a number with s, m, h or d, like 30m, 2h or 1d".to_owned();
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let unit_ms: u64 = match unit {
+        's' => 1000,
+        'm' => 60_000,
+        'h' => 3_600_000,
+        'd' => 86_400_000,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| wrong())?;
+    number.checked_mul(unit_ms).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_a_number_with_its_unit() {
+        for (text, ms) in [("90s", 90_000), ("30m", 1_800_000), ("2h", 7_200_000), ("1d", 86_400_000)] {
+            assert_eq!(milliseconds(text), Ok(ms), "{text}");
+        }
+        for wrong in ["", "2", "h", "-1h", "1.5h", "2hh", "2 h", "99999999999999999999d", "9999999999999999d"]
+        {
+            assert!(milliseconds(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use runyard::Action;
 use runyard_domain::gate::{Preset, Rule};
-use runyard_domain::{AgentProfile, BackendProfile};
+use runyard_domain::{AgentProfile, BackendProfile, Preparation};
 
 pub(crate) use self::environment::{Environment, Flags};
 use self::layers::Layers;
@@ -43,6 +43,7 @@ pub(crate) struct Configuration {
     hub: Hub,
     agents: BTreeMap<String, AgentProfile>,
     backends: BTreeMap<String, BackendProfile>,
+    preparation: Preparation,
 }
 
 impl Configuration {
@@ -102,11 +103,18 @@ impl Configuration {
                 return Err(ConfigurationProblems(problems));
             }
         };
+        let preparation = match profiles::preparation(&values) {
+            Ok(preparation) => preparation,
+            Err(problem) => {
+                problems.push(problem);
+                Preparation::default()
+            }
+        };
         problems.extend(layers.rules.iter().filter_map(|rule| of_unknown_agent(rule, &agents)));
         if !problems.is_empty() {
             return Err(ConfigurationProblems(problems));
         }
-        Ok(Configuration { data, base, layers, hub, agents, backends })
+        Ok(Configuration { data, base, layers, hub, agents, backends, preparation })
     }
 
     /// What the hub is told.
@@ -122,6 +130,11 @@ impl Configuration {
     /// The backend profiles by their name.
     pub(crate) fn backends(&self) -> &BTreeMap<String, BackendProfile> {
         &self.backends
+    }
+
+    /// What prepares the checkouts of runs in this directory.
+    pub(crate) fn preparation(&self) -> &Preparation {
+        &self.preparation
     }
 
     /// The rules of all layers.

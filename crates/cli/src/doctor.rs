@@ -3,6 +3,7 @@
 //! It changes nothing, and works where the configuration does not.
 
 mod data;
+mod disk;
 mod machine;
 mod parts;
 
@@ -69,18 +70,33 @@ impl Finding {
 }
 
 async fn doctor(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
-    let mut findings = data::directory(&home);
-    findings.extend(parts::configuration(&home));
-    findings.extend(parts::hub(&home).await);
-    findings.extend(data::token(&home));
-    findings.extend(parts::database(&home).await);
-    findings.extend(parts::workspaces(&home).await);
-    findings.extend(parts::backends(&home).await);
-    findings.extend([machine::custody(), machine::sandbox(&home).await, machine::clock(&home)]);
-    let usable = findings.iter().all(|finding| finding.state != State::Do);
+    let looked = look(&home).await;
     let form = matches.get_one::<String>("output").map(String::as_str);
-    let told = if is_text(form) { Value::from(text(&findings, usable)) } else { json(&findings, usable) };
-    Ok(show_data(&matches, told).max(u8::from(!usable)))
+    let told = if is_text(form) { Value::from(looked.text) } else { looked.json };
+    Ok(show_data(&matches, told).max(u8::from(!looked.usable)))
+}
+
+/// What was found, in both forms.
+pub(crate) struct Looked {
+    /// Whether nothing has to be done first.
+    pub(crate) usable: bool,
+    pub(crate) json: Value,
+    text: String,
+}
+
+/// Looks at everything.
+pub(crate) async fn look(home: &Home) -> Looked {
+    let mut findings = data::directory(home);
+    findings.extend(parts::configuration(home));
+    findings.extend(parts::hub(home).await);
+    findings.extend(data::token(home));
+    findings.extend(parts::database(home).await);
+    findings.extend(disk::disk(home));
+    findings.extend(parts::workspaces(home).await);
+    findings.extend(parts::backends(home).await);
+    findings.extend([machine::custody(), machine::sandbox(home).await, machine::clock(home)]);
+    let usable = findings.iter().all(|finding| finding.state != State::Do);
+    Looked { usable, json: json(&findings, usable), text: text(&findings, usable) }
 }
 
 fn json(findings: &[Finding], usable: bool) -> Value {

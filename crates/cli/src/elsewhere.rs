@@ -10,6 +10,7 @@ use runyard_surfaces::cli::Elsewhere;
 
 use crate::home::Home;
 use crate::hub_here::{AnyHub, Stay};
+use crate::run::{data, typed};
 use crate::views;
 
 /// How many hubs that end at once are asked one after the other.
@@ -36,6 +37,9 @@ impl OnTheHub {
     /// under the same key, so that nothing is done twice.
     async fn call(&self, action: &Action, invocation: &Invocation) -> Result<Envelope, ActionError> {
         let options = &invocation.options;
+        if action.name() == "policy_add" && self.for_people && !options.confirm && typed::can_ask() {
+            self.look_at_rule(invocation).await?;
+        }
         let changes = action.spec().side_effects != SideEffects::Read;
         let key = options.idempotency_key.clone().or_else(|| changes.then(fresh_key));
         for _ in 0..HUBS_MAX {
@@ -50,6 +54,22 @@ impl OnTheHub {
             }
         }
         Err(ActionError::new(Code::ExternalServiceError, "Every hub that was found ended at once."))
+    }
+}
+
+impl OnTheHub {
+    /// Shows what a rule would change before it is stored, and asks whether it is meant.
+    async fn look_at_rule(&self, invocation: &Invocation) -> Result<(), ActionError> {
+        let mut input = invocation.input.clone();
+        if input["dryRun"] == true {
+            return Ok(());
+        }
+        input["dryRun"] = true.into();
+        let hub = AnyHub::get(&self.home, Stay::ForOneCall).await?;
+        let looked = hub.client().invoke("policy_add", input, true, None).await;
+        hub.stop().await;
+        let shown = views::for_people("policy_add", data(looked?)?);
+        typed::confirm(&format!("{}\nAdd it? [y/N] ", shown.as_str().unwrap_or_default())).await
     }
 }
 

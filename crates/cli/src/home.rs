@@ -54,6 +54,11 @@ impl Home {
         self.0.join("edge")
     }
 
+    /// What collected checkouts had changed.
+    pub(crate) fn archive(&self) -> PathBuf {
+        self.0.join("archive")
+    }
+
     /// The example's tasks.
     pub(crate) fn tasks(&self) -> PathBuf {
         self.0.join("tasks.json")

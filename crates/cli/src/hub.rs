@@ -97,6 +97,7 @@ impl Hub {
             supervision: Arc::new(Supervisors::new()),
             redactors: Arc::new(move || installation::redactor(&home_of_redactor, key_of_redactor.clone())),
             clock,
+            checkouts_max_bytes: configuration.hub().checkouts_max_bytes,
         });
         let edge = edge.map_err(|error| refused(error.to_string()))?;
         let (hub_end, edge_end) = duplex(LINK_BYTES);

@@ -1,9 +1,8 @@
-//! `runyard log`: checks and copies the record.
+//! `runyard log`: checks the record.
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command};
 use indicatif::{ProgressBar, ProgressStyle};
 use runyard::{ActionError, Code, Issue, RunId};
 use runyard_store::{Break, RunsQuery, StorageError, Verified, verify};
@@ -27,19 +26,11 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
                 .value_name("RUN")
                 .help("Only this run; all runs and the database itself otherwise"),
         );
-    let backup =
-        Command::new("backup").about("Copy the SQLite database into a new file while it is used").arg(
-            Arg::new("file")
-                .value_name("FILE")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("The copy; it must not be there yet"),
-        );
     let command = Command::new("log")
-        .about("Check or copy what is recorded")
+        .about("Check what is recorded")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands([verify, backup]);
+        .subcommand(verify);
     let run = move |matches: ArgMatches| {
         Box::pin(async move {
             let database = Database::of(&home, &Configuration::of_data(&home)?);
@@ -47,10 +38,6 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
                 Some(("verify", asked)) => match asked.get_one::<String>("run") {
                     Some(run) => verify_one(&database, run).await?,
                     None => verify_all(&database).await?,
-                },
-                Some(("backup", asked)) => match asked.get_one::<PathBuf>("file") {
-                    Some(file) => back_up(&database, file).await?,
-                    None => json!(null),
                 },
                 _ => json!(null),
             };
@@ -152,31 +139,6 @@ fn broken(issues: Vec<Issue>, runs: usize) -> ActionError {
         runs => format!("The logs of {runs} runs do not hold."),
     };
     ActionError::new(Code::StorageCorrupt, message).with_issues(issues)
-}
-
-async fn back_up(database: &Database, file: &Path) -> Result<serde_json::Value, ActionError> {
-    // PostgreSQL is not asked: whether it can be reached changes nothing.
-    let opened = match database {
-        Database::Sqlite(_) => Some(database.open_to_read().await?),
-        Database::Postgres(_) => None,
-    };
-    let Some(Opened::Sqlite(store)) = opened else {
-        let message = "PostgreSQL has its own backups: use pg_dump or a base backup.";
-        return Err(ActionError::new(Code::StorageValidation, message));
-    };
-    let progress = progress();
-    let told = progress.clone();
-    let copied = store.backup_to(file, move |done| told.set_position(done.done)).await;
-    copied.map_err(|error| match error {
-        StorageError::AlreadyExists { .. } => {
-            let message = format!("The file {} is there already; name a new one.", file.display());
-            ActionError::new(error.code(), message)
-        }
-        error => refused(error),
-    })?;
-    progress.finish_and_clear();
-    let bytes = std::fs::metadata(file).map(|file| file.len()).unwrap_or_default();
-    Ok(json!({"file": file.display().to_string(), "bytes": bytes}))
 }
 
 /// Shown while something takes long, to people only.

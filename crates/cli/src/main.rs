@@ -1,6 +1,9 @@
 //! The `runyard` binary: parses, wires and runs.
 
 mod approvals;
+mod artifacts;
+mod audit_bundle;
+mod backup;
 mod builtin;
 mod changes;
 mod config_show;
@@ -8,11 +11,13 @@ mod configuration;
 mod database;
 mod doctor;
 mod elsewhere;
+mod gc;
 mod home;
 mod hub;
 mod hub_client;
 mod hub_file;
 mod hub_here;
+mod init;
 mod installation;
 mod kept_results;
 mod log;
@@ -47,7 +52,7 @@ fn main() -> ExitCode {
     let is = |word: &str| arguments.first().is_some_and(|command| command == word);
     runyard::start_logging(if is("up") { "info" } else { "warn" });
     // Whatever may have to be a hub works on all cores.
-    let serves = is("up") || is("run");
+    let serves = is("up") || is("run") || is("init");
     let exit = run(arguments.clone(), serves).unwrap_or_else(|error| {
         let error = ActionError::new(Code::ValidationError, format!("Cannot start: {error:#}."));
         show_failure(&arguments, error)
@@ -72,14 +77,18 @@ fn run(arguments: Vec<OsString>, serves: bool) -> anyhow::Result<u8> {
         up::command(home.clone()),
         run::command(home.clone()),
         approvals::command(home.clone()),
+        artifacts::command(home.clone()),
         log::command(home.clone()),
         config_show::command(home.clone()),
         trust::command(home.clone()),
         doctor::command(home.clone()),
+        init::command(home.clone()),
+        gc::command(home.clone()),
         redact::command(home.clone()),
     ];
+    extra.extend(backup::commands(&home));
     extra.extend(changes::commands(&home));
-    extra.extend(nouns::commands(&runtime));
+    extra.extend(nouns::commands(&runtime, &home));
     let cli = Cli {
         name: "runyard".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -105,7 +114,7 @@ fn for_people(arguments: &[OsString]) -> bool {
 }
 
 fn asks_for_help(arguments: &[OsString]) -> bool {
-    let words = ["-h", "--help", "help", "-V", "--version", "config", "doctor", "trust"];
+    let words = ["-h", "--help", "help", "-V", "--version", "config", "doctor", "trust", "audit", "restore"];
     let asks = |argument: &OsString| words.iter().any(|word| argument == word);
     arguments.first().is_none_or(asks) || arguments.iter().any(|argument| argument == "--help")
 }

@@ -9,6 +9,8 @@ use runyard::Runtime;
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun};
 use serde_json::Value;
 
+use crate::audit_bundle;
+use crate::home::Home;
 use crate::run::{DEFAULT_AGENT, absolute};
 
 /// A verb: its name, the action, the flags that its plain arguments stand for, and what it does.
@@ -52,8 +54,18 @@ const NOUNS: &[(&str, &str, &[Verb])] = &[
 ];
 
 /// The commands, for help and completions. Their flags are those of the actions.
-pub(crate) fn commands(runtime: &Runtime) -> Vec<ExtraCommand> {
-    NOUNS.iter().map(|(noun, about, verbs)| extra(command(runtime, noun, about, verbs))).collect()
+pub(crate) fn commands(runtime: &Runtime, home: &Home) -> Vec<ExtraCommand> {
+    let whole = |(noun, about, verbs): &(&'static str, &'static str, &[Verb])| {
+        let command = command(runtime, noun, about, verbs);
+        if *noun != "audit" {
+            return extra(command);
+        }
+        // Not all of its verbs are actions.
+        let home = home.clone();
+        let run = move |matches| Box::pin(audit_bundle::run(home, matches)) as ExtraRun;
+        ExtraCommand { command: audit_bundle::extend(command), run: Box::new(run) }
+    };
+    NOUNS.iter().map(whole).collect()
 }
 
 fn command(runtime: &Runtime, noun: &'static str, about: &'static str, verbs: &[Verb]) -> Command {
@@ -115,6 +127,9 @@ fn as_call(arguments: &[&str]) -> Option<Vec<String>> {
     let (noun, rest) = arguments.split_first()?;
     let (_, _, verbs) = NOUNS.iter().find(|(name, _, _)| name == noun)?;
     if rest.iter().any(|argument| matches!(*argument, "-h" | "--help")) {
+        return None;
+    }
+    if *noun == "audit" && audit_bundle::is_meant(rest) {
         return None;
     }
     let (verb, rest) = match (verbs, rest.split_first()) {
@@ -195,5 +210,11 @@ mod tests {
         check("runs show --help", "runs show --help");
         check("runs nonsense", "runs nonsense");
         check("call run-list", "call run-list");
+        check("audit verify", "call audit-verify");
+        check("audit verify --output json", "call audit-verify --output json");
+        check("audit verify --output json a.jsonl", "audit verify --output json a.jsonl");
+        check("audit verify a.jsonl --key=sha256:0", "audit verify a.jsonl --key=sha256:0");
+        check("audit verify --key sha256:0", "audit verify --key sha256:0");
+        check("audit export run_1", "audit export run_1");
     }
 }

@@ -2,79 +2,217 @@
 
 use std::io::Write;
 
-use runyard::ActionError;
+use runyard::{ActionError, Code};
 use runyard_surfaces::cli::{one_line, printable, styled};
 use serde_json::{Value, json};
 
+use crate::changes::part::{self, Part};
 use crate::hub_client::HubClient;
 use crate::run::data;
 
 /// How many lines are shown of a diff that is part of something else.
 pub(crate) const LINES_SHOWN: usize = 200;
+/// How many files of a diff are looked through at most.
+const FILES_MAX: usize = 50_000;
+/// How many files are asked for at a time.
+const PAGE: usize = 500;
 
-/// Prints a diff whole.
-pub(crate) async fn print(client: &HubClient, run: &str, found: &Value) -> Result<(), ActionError> {
-    let lines = lines(client, run, found, usize::MAX).await?;
-    let mut stdout = std::io::stdout().lock();
-    for line in lines {
-        // Whoever reads it may have seen enough.
-        if writeln!(stdout, "{line}").is_err() {
-            break;
-        }
-    }
-    Ok(())
+/// What a run changed, as far as it is asked about.
+pub(crate) struct Changes {
+    run: String,
+    /// The diff in short, and its files.
+    pub(crate) found: Value,
+    /// Whether the run carries changes of another: it has no agent that could try again.
+    pub(crate) carried: bool,
+    /// Only this much of them.
+    pub(crate) part: Option<Part>,
 }
 
-/// A diff as lines, at most so many of its content.
-pub(crate) async fn lines(
-    client: &HubClient,
-    run: &str,
-    found: &Value,
-    lines_max: usize,
-) -> Result<Vec<String>, ActionError> {
-    let colours = styled(&std::io::stdout());
-    let paint = |style: &str, text: &str| match colours {
-        true => format!("\x1b[{style}m{text}\x1b[0m"),
-        false => text.to_owned(),
-    };
-    let mut lines = Vec::new();
-    let files = found["files"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for (at, file) in files.iter().enumerate() {
-        if lines.len() >= lines_max {
-            lines.push(paint(
-                "2",
-                &format!("… {} more files: \"runyard diff {run}\" shows all", files.len() - at),
-            ));
-            break;
+impl Changes {
+    /// All files that a run changed; of one that carries a part of another's changes, the files of that part.
+    pub(crate) async fn of(client: &HubClient, run: &str) -> Result<Self, ActionError> {
+        let found = whole(client, run).await?;
+        Changes::found(client, run, found).await
+    }
+
+    /// The same, with no more files than are shown along with something else.
+    pub(crate) async fn beginning(client: &HubClient, run: &str) -> Result<Self, ActionError> {
+        let found = page(client, run, 0).await?;
+        Changes::found(client, run, found).await
+    }
+
+    async fn found(client: &HubClient, run: &str, found: Value) -> Result<Self, ActionError> {
+        let carries = carries(client, run).await?;
+        let changes = Changes { run: run.to_owned(), found, carried: !carries.is_null(), part: None };
+        Ok(match Part::of(&carries["selection"]) {
+            Some(part) => changes.only(part),
+            None => changes,
+        })
+    }
+
+    /// Only a part of them.
+    #[must_use]
+    pub(crate) fn only(mut self, part: Part) -> Self {
+        if let Some(files) = self.found["files"].as_array_mut() {
+            files.retain(|file| part.touches(file));
         }
-        lines.push(paint("1", &headline(file)));
+        Changes { part: Some(part), ..self }
+    }
+
+    /// The same, if it is what somebody looked at.
+    pub(crate) fn with_digest(self, digest: &str) -> Result<Self, ActionError> {
+        if self.found["diff"]["digest"] == digest {
+            return Ok(self);
+        }
+        let message = "The run's changes are not those that are asked about any more; look at them again.";
+        Err(ActionError::new(Code::Conflict, message))
+    }
+
+    pub(crate) fn files(&self) -> &[Value] {
+        part::files(&self.found)
+    }
+
+    /// Whether there are more files than are looked through.
+    pub(crate) fn is_cut(&self) -> bool {
+        !self.found["next"].is_null()
+    }
+
+    /// What changed in one file, on the terminal.
+    pub(crate) async fn body(&self, client: &HubClient, file: &Value) -> Result<Body, ActionError> {
+        let mut body = Body { head: vec![paint("1", &headline(file))], hunks: Vec::new(), tail: Vec::new() };
         if file["content"] != "text" {
-            continue;
+            return Ok(body);
         }
-        let input = json!({"id": run, "file": file["id"]});
-        let body = data(client.invoke("run_diff_file", input, true, None).await?)?;
-        let many = body["hunks"].as_array().is_some_and(|hunks| hunks.len() > 1);
-        for hunk in body["hunks"].as_array().into_iter().flatten() {
-            let number = if many { format!("  hunk {}", hunk["id"]) } else { String::new() };
-            lines.push(paint("36", &format!("@@ line {} @@{number}", hunk["newStart"])));
-            for line in hunk["lines"].as_array().into_iter().flatten() {
-                let text = printable(line["text"].as_str().unwrap_or_default());
-                lines.push(match line["kind"].as_str() {
-                    Some("added") => paint("32", &format!("+{text}")),
-                    Some("removed") => paint("31", &format!("-{text}")),
-                    _ => format!(" {text}"),
-                });
+        let input = json!({"id": self.run, "file": file["id"]});
+        let found = data(client.invoke("run_diff_file", input, true, None).await?)?;
+        let many = file["hunks"].as_u64().is_some_and(|hunks| hunks > 1);
+        for hunk in found["hunks"].as_array().into_iter().flatten() {
+            let number = hunk["id"].as_u64().and_then(|id| u32::try_from(id).ok()).unwrap_or_default();
+            if self.part.as_ref().is_none_or(|part| part.has(file, number)) {
+                body.hunks.push((number, hunk_lines(hunk, many)));
             }
         }
-        if let Some(omitted) = body["omitted"].as_u64().filter(|omitted| *omitted > 0) {
-            lines.push(paint("33", &format!("… {omitted} more bytes are not shown")));
+        if let Some(omitted) = found["omitted"].as_u64().filter(|omitted| *omitted > 0) {
+            body.tail.push(paint("33", &format!("… {omitted} more bytes are not shown")));
+        }
+        Ok(body)
+    }
+
+    /// All of it as lines, at most so many of its content.
+    pub(crate) async fn lines(
+        &self,
+        client: &HubClient,
+        lines_max: usize,
+    ) -> Result<Vec<String>, ActionError> {
+        let mut lines = Vec::new();
+        let files = self.files();
+        for (at, file) in files.iter().enumerate() {
+            if lines.len() >= lines_max {
+                let (run, more) = (&self.run, files.len() - at);
+                lines.push(paint("2", &format!("… {more} more files: \"runyard diff {run}\" shows all")));
+                break;
+            }
+            lines.extend(self.body(client, file).await?.lines());
+        }
+        lines.extend(self.end());
+        Ok(lines)
+    }
+
+    /// What stands below the files.
+    pub(crate) fn end(&self) -> Vec<String> {
+        let next = self.found["next"].as_u64();
+        let cut = next.map(|next| paint("33", &format!("… only the first {next} files are shown")));
+        let summary = match &self.part {
+            Some(part) => format!("only: {}", part.words(&self.found)),
+            None => one_line(self.found["diff"]["summary"].as_str().unwrap_or_default()),
+        };
+        cut.into_iter().chain([paint("2", &summary)]).collect()
+    }
+
+    /// Writes it whole, where answers go.
+    pub(crate) async fn print(&self, client: &HubClient) -> Result<(), ActionError> {
+        let lines = self.lines(client, usize::MAX).await?;
+        write(std::io::stdout().lock(), &lines);
+        Ok(())
+    }
+
+    /// Writes it whole, where questions go.
+    pub(crate) async fn show(&self, client: &HubClient) -> Result<(), ActionError> {
+        let lines = self.lines(client, usize::MAX).await?;
+        write(std::io::stderr().lock(), &lines);
+        Ok(())
+    }
+}
+
+/// A file's changes as lines.
+pub(crate) struct Body {
+    pub(crate) head: Vec<String>,
+    /// The hunks by their number.
+    pub(crate) hunks: Vec<(u32, Vec<String>)>,
+    pub(crate) tail: Vec<String>,
+}
+
+impl Body {
+    /// All of them.
+    pub(crate) fn lines(self) -> impl Iterator<Item = String> {
+        let hunks = self.hunks.into_iter().flat_map(|(_, lines)| lines);
+        self.head.into_iter().chain(hunks).chain(self.tail)
+    }
+}
+
+fn write(mut to: impl Write, lines: &[String]) {
+    for line in lines {
+        // Whoever reads it may have seen enough.
+        if writeln!(to, "{line}").is_err() {
+            break;
         }
     }
-    if let Some(next) = found["next"].as_u64() {
-        lines.push(paint("33", &format!("… only the first {next} files are shown")));
+}
+
+fn paint(style: &str, text: &str) -> String {
+    match styled(&std::io::stdout()) {
+        true => format!("\x1b[{style}m{text}\x1b[0m"),
+        false => text.to_owned(),
     }
-    lines.push(paint("2", &one_line(found["diff"]["summary"].as_str().unwrap_or_default())));
-    Ok(lines)
+}
+
+fn hunk_lines(hunk: &Value, many: bool) -> Vec<String> {
+    let number = if many { format!("  hunk {}", hunk["id"]) } else { String::new() };
+    let mut lines = vec![paint("36", &format!("@@ line {} @@{number}", hunk["newStart"]))];
+    for line in hunk["lines"].as_array().into_iter().flatten() {
+        let text = printable(line["text"].as_str().unwrap_or_default());
+        lines.push(match line["kind"].as_str() {
+            Some("added") => paint("32", &format!("+{text}")),
+            Some("removed") => paint("31", &format!("-{text}")),
+            _ => format!(" {text}"),
+        });
+    }
+    lines
+}
+
+/// What the run carries of another's changes, as its first event says; nothing where it has an agent.
+async fn carries(client: &HubClient, run: &str) -> Result<Value, ActionError> {
+    let input = json!({"id": run, "limit": 1});
+    let mut page = data(client.invoke("run_events", input, true, None).await?)?;
+    Ok(page["events"][0]["payload"]["carries"].take())
+}
+
+/// The diff in short and all its files.
+async fn whole(client: &HubClient, run: &str) -> Result<Value, ActionError> {
+    let mut found = page(client, run, 0).await?;
+    while let Some(next) = found["next"].as_u64().filter(|next| (*next as usize) < FILES_MAX) {
+        let mut more = page(client, run, next).await?;
+        if let (Some(files), Value::Array(more)) = (found["files"].as_array_mut(), more["files"].take()) {
+            files.extend(more);
+        }
+        found["next"] = more["next"].take();
+    }
+    Ok(found)
+}
+
+async fn page(client: &HubClient, run: &str, after: u64) -> Result<Value, ActionError> {
+    let input = json!({"id": run, "after": after, "limit": PAGE});
+    data(client.invoke("run_diff", input, true, None).await?)
 }
 
 /// What happened to a file, in a line.
@@ -101,19 +239,4 @@ pub(crate) fn headline(file: &Value) -> String {
         headline.push_str(" [protected: applied only if named]");
     }
     headline
-}
-
-/// Asks whether it is meant.
-pub(crate) async fn confirm(question: &str) -> Result<(), ActionError> {
-    let mut stderr = std::io::stderr();
-    let _ = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
-    // The hub may be in this very process, and must not wait.
-    let line = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        std::io::stdin().read_line(&mut line).map(|_| line)
-    });
-    match line.await {
-        Ok(Ok(line)) if matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes") => Ok(()),
-        _ => Err(ActionError::cancelled()),
-    }
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use runyard_domain::gate::{Effect, Rule, RuleKind, RuleText};
 use runyard_domain::run::Who;
-use runyard_domain::{Actor, AgentProfile, Workspace};
+use runyard_domain::{Actor, AgentProfile, Preparation, Workspace};
 use runyard_edge::AllowList;
 use runyard_engine::{AuditFact, EngineError, Installation, InstallationError, Projects, TrustGiven};
 
@@ -21,8 +21,15 @@ pub(crate) struct WorkspaceProjects {
     configuration: Configuration,
     workspaces: AllowList,
     installation: Installation,
-    /// By the label of the workspace.
-    rules: Mutex<BTreeMap<String, Vec<Rule>>>,
+    /// What was found, by the label of the workspace.
+    found: Mutex<BTreeMap<String, Found>>,
+}
+
+/// What the configuration of one workspace says.
+#[derive(Default)]
+struct Found {
+    rules: Vec<Rule>,
+    preparation: Preparation,
 }
 
 impl WorkspaceProjects {
@@ -35,7 +42,7 @@ impl WorkspaceProjects {
             configuration: configuration.clone(),
             workspaces: workspaces.clone(),
             installation: installation.clone(),
-            rules: Mutex::default(),
+            found: Mutex::default(),
         }
     }
 
@@ -49,14 +56,20 @@ impl WorkspaceProjects {
     }
 
     async fn look(&self, workspace: &Workspace) -> Result<Configuration, EngineError> {
-        let found = self.read(workspace).await;
-        let rules = match &found {
-            Ok(configuration) => rules_for(configuration, &workspace.label),
+        let read = self.read(workspace).await;
+        let found = match &read {
+            Ok(configuration) => Found {
+                rules: rules_for(configuration, &workspace.label),
+                preparation: configuration.preparation().clone(),
+            },
             // What it forbids is not known, so a person decides.
-            Err(_) => bound(Effect::Ask, &workspace.label).into_iter().collect(),
+            Err(_) => Found {
+                rules: bound(Effect::Ask, &workspace.label).into_iter().collect(),
+                preparation: Preparation::default(),
+            },
         };
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner).insert(workspace.label.clone(), rules);
-        found
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(workspace.label.clone(), found);
+        read
     }
 
     async fn read(&self, workspace: &Workspace) -> Result<Configuration, EngineError> {
@@ -88,8 +101,13 @@ impl Projects for WorkspaceProjects {
     }
 
     fn rules(&self) -> Vec<Rule> {
-        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        rules.values().flatten().cloned().collect()
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.values().flat_map(|found| &found.rules).cloned().collect()
+    }
+
+    fn preparation(&self, workspace: &Workspace) -> Preparation {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.get(&workspace.label).map(|found| found.preparation.clone()).unwrap_or_default()
     }
 }
 
@@ -108,17 +126,7 @@ fn rules_for(configuration: &Configuration, label: &str) -> Vec<Rule> {
 
 /// A rule about everything in one workspace.
 fn bound(effect: Effect, label: &str) -> Option<Rule> {
-    let text = RuleText {
-        id: None,
-        effect,
-        kind: RuleKind::Any,
-        matches: None,
-        agent: None,
-        workspace: Some(label.to_owned()),
-        scope: Default::default(),
-        run: None,
-        expires: None,
-    };
+    let text = RuleText { workspace: Some(label.to_owned()), ..RuleText::new(effect, RuleKind::Any, None) };
     Rule::try_from(text).ok()
 }
 

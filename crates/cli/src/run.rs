@@ -2,11 +2,15 @@
 //!
 //! It is a client of the hub, also of one that it starts itself because none runs.
 
+mod answers;
 mod ask;
 mod follow;
+pub(crate) mod lasting;
+mod review;
 mod show;
+pub(crate) mod typed;
 
-pub(crate) use self::follow::to_the_end;
+pub(crate) use self::follow::{Applying, from_here, to_the_end};
 pub(crate) use self::show::asked;
 
 use std::io::{IsTerminal, Write};
@@ -54,7 +58,8 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
         .after_help(
             "The agent works in its own copy of the workspace. On a terminal what needs an approval is asked here; \
              elsewhere the events are printed as lines of JSON and the approval waits for another surface.\n\n\
-             Exit codes: 0 completed, 124 took too long, 130 cancelled by a person, 1 otherwise.",
+             Exit codes: 0 completed, 124 took too long, 130 cancelled by a person, 1 otherwise, also where you left it \
+             waiting.",
         )
         .arg(Arg::new("task").value_name("TASK").required(true).help("What is to be done"))
         .arg(flag("agent", "AGENT", "The agent profile; demo without, or that of the run to continue"))
@@ -97,7 +102,7 @@ async fn run(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     };
     let outcome = match create(hub.client(), &matches, shown, &stop).await {
         Ok(made) if detach => Ok(detached(&matches, made)),
-        Ok(made) => to_the_end(&home, &mut hub, &made, shown, false, &stop).await,
+        Ok(made) => to_the_end(&home, &mut hub, &made, shown, Applying::Asked, &stop).await,
         Err(error) => Err(error),
     };
     hub.stop().await;
@@ -137,7 +142,7 @@ async fn create(
     let envelope = client.invoke("run_create", input.clone(), false, key).await?;
     let outside = envelope.error().is_some_and(|failure| failure.code == Code::WorkspaceOutsideAllowlist);
     let place = input["workspace"].as_str().unwrap_or_default().to_owned();
-    if outside && (shown != Shown::Text || !ask::can_ask()) {
+    if outside && (shown != Shown::Text || !typed::can_ask()) {
         return data(envelope).map_err(|error| with_next_step(error, matches));
     }
     if !outside {

@@ -182,7 +182,9 @@ impl Summary {
         let values = content.values.iter().map(|located| &located.value).filter(|(key, _)| counts(key));
         lines.extend(values.map(|(key, value)| format!("{key} = {}", shown(&redactor, key, value))));
         let allows = content.rules.iter().filter(|rule| rule.value.effect() == Effect::Allow).count();
-        Ok(Summary { lines, commands: content.actions.len(), allows })
+        let steps = content.values.iter().find(|located| located.value.0 == "workspace.setup");
+        let steps = steps.and_then(|located| located.value.1.as_array()).map_or(0, Vec::len);
+        Ok(Summary { lines, commands: content.actions.len() + steps, allows })
     }
 
     fn in_a_sentence(&self) -> String {

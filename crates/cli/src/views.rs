@@ -34,6 +34,7 @@ pub(crate) fn for_people(action: &str, data: Value) -> Value {
         "run_command" => single::command(&data),
         "approval_show" => single::approval(&data["approval"]),
         "approval_resolve" => single::resolved(&data["approval"]),
+        "approval_snooze" => single::snoozed(&data["approval"]),
         "workspace_add" => single::workspace(&data["workspace"], "Agents may work on copies of"),
         "workspace_remove" => single::workspace(&data["workspace"], "No agent may work any more on"),
         "policy_add" => single::rule_added(&data),

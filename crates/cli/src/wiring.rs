@@ -65,6 +65,7 @@ pub(crate) fn catalog(configuration: &Configuration, backends: &Backends) -> Cat
         backends: configuration.backends().clone(),
         kinds: backends.iter().map(|(kind, backend)| (kind.clone(), backend.info())).collect(),
         preset: configuration.preset(),
+        own_runs: configuration.hub().own_runs,
         rules: configuration.rules(),
     }
 }

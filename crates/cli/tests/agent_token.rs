@@ -67,6 +67,7 @@ fn tries(own: &str, asked: &Value, other: &str, other_asked: &Value) -> Vec<Try>
     vec![
         of("POST", &resolve(asked), yes(asked), denied, "approval_resolve"),
         of("POST", &resolve(other_asked), yes(other_asked), denied, "approval_resolve"),
+        of("POST", &format!("{other_approval}/snooze"), Some(json!({"forMs": 1})), denied, "approval_snooze"),
         of("POST", "/policy/rules", Some(rule), denied, "policy_add"),
         of("DELETE", "/policy/rules/rul_1", None, denied, "policy_remove"),
         of("POST", "/tokens", Some(json!({"name": "mine", "role": "admin"})), denied, "token_create"),

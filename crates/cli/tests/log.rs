@@ -120,19 +120,6 @@ fn c08_a_hub_keeps_the_database_for_itself_and_others_may_read() {
 }
 
 #[test]
-fn a_backup_verifies_like_the_original() {
-    let home = Home::new();
-    two_runs(&home);
-    let copy = Home::new();
-    std::fs::create_dir_all(copy.path("")).unwrap();
-    let file = copy.path("runyard.db").display().to_string();
-    assert!(home.run(["log", "backup", &file]).data()["bytes"].as_u64().unwrap() > 0);
-    assert_eq!(copy.run(["log", "verify"]).data(), json!({"runs": 2, "events": 10}));
-    // It overwrites nothing.
-    assert_eq!(home.run(["log", "backup", &file]).failure().1, "storage.already_exists");
-}
-
-#[test]
 fn c08_a_database_url_selects_postgresql_and_its_password_is_shown_nowhere() {
     let postgres = Postgres::start().unwrap();
     let url = postgres.database().unwrap();
@@ -154,12 +141,6 @@ fn c08_a_database_url_selects_postgresql_and_its_password_is_shown_nowhere() {
     assert_eq!(run(&url, &["log", "verify"]).data(), json!({"runs": 2, "events": 10}));
     assert_eq!(run(&url, &["log", "verify", &runs[1].to_string()]).data()["events"], 5);
     assert!(!home.path("runyard.db").exists());
-    // A backup is refused whether or not the server can be reached.
-    for url in [url.as_str(), "postgres://ada@127.0.0.1:1/none"] {
-        let (exit, code, message) = run(url, &["log", "backup", "copy.db"]).failure();
-        assert_eq!((exit, code.as_str()), (1, "storage.validation"), "{message}");
-        assert!(message.contains("pg_dump"), "{message}");
-    }
     let wrong = url.replace(runyard_testkit_postgres::PASSWORD, "canary-wrong-password");
     for (url, exit, code) in [
         (wrong.as_str(), 1, "storage.io"),

@@ -272,20 +272,20 @@ fn c12_an_approval_is_asked_on_the_terminal_with_its_exact_content() {
     }
     // What is no answer grants nothing.
     terminal.type_line("ok");
-    terminal.wait_for("Answer with y, r or n.");
+    terminal.wait_for("Answer with y, r, s, p or n.");
     terminal.wait_for("[n] reject > ");
     terminal.type_line("y");
     // Its changes are shown before they are asked about, and nothing is there until they are approved.
     terminal.wait_for("Apply these changes to your files in");
-    terminal.wait_for("[y] apply all  [n] reject > ");
+    terminal.wait_for("[?] help  [n] reject > ");
     let shown = terminal.screen();
     for line in ["added runyard-demo.md +10 −0", "+# A note from the demo agent"] {
         assert!(shown.lines().any(|shown| shown == line), "{line} is not in {shown}");
     }
     assert!(!place.folder.join("runyard-demo.md").exists());
     terminal.type_line("r");
-    terminal.wait_for("Answer with y or n.");
-    terminal.wait_for("[y] apply all  [n] reject > ");
+    terminal.wait_for("That is no answer; ? says which there are.");
+    terminal.wait_for("[?] help  [n] reject > ");
     terminal.type_line("y");
     terminal.wait_for("completed");
     assert!(place.folder.join("runyard-demo.md").exists());

@@ -49,6 +49,9 @@ pub struct ApprovalView {
     agent_id: String,
     /// When no answer counts as a rejection.
     expires_at: String,
+    /// Until when nobody wants to be reminded of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snoozed_until: Option<String>,
     /// Who decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     decided_by: Option<WhoView>,
@@ -98,12 +101,10 @@ impl ApprovalView {
             workspace: (&asked.workspace).into(),
             agent_id: asked.actor.id.clone(),
             expires_at: asked.expires_at.to_string(),
+            snoozed_until: record.snoozed_until.map(|until| until.to_string()),
             decided_by: resolved.map(|resolved| (&resolved.decided_by).into()),
             decision_reason: resolved.and_then(|resolved| resolved.reason.clone()),
-            scope: scope.map(|scope| match scope {
-                DecisionScope::Once => "once",
-                DecisionScope::Run => "run",
-            }),
+            scope: scope.map(DecisionScope::as_str),
             answer: resolved.and_then(|resolved| resolved.answer.clone()),
         }
     }
@@ -122,6 +123,8 @@ fn title(request: &Request, workspace: &str, scope: DecisionScope) -> String {
     let scope = match scope {
         DecisionScope::Once => "once",
         DecisionScope::Run => "for this run",
+        DecisionScope::Session => "in this session",
+        DecisionScope::Project => "in this project",
     };
     let what = match request {
         Request::Read { path } => format!("Read {} in {workspace}", quoted(path)),

@@ -2,8 +2,8 @@
 
 use runyard_actions::{Action, ActionError, Context, DefinitionError, action};
 use runyard_domain::run::DecisionScope;
-use runyard_domain::{ApprovalId, Comment, SelectedFile};
-use runyard_engine::{Decision, Engine, Resolve};
+use runyard_domain::{ApprovalId, Code, Comment, SelectedFile};
+use runyard_engine::{Decision, Engine, Resolve, SNOOZE_MS_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::refused::record_refusal;
 use crate::scope::{bound_to, check, id};
 
 pub(crate) fn actions() -> Vec<Result<Action, DefinitionError>> {
-    vec![approval_list(), approval_show(), approval_resolve()]
+    vec![approval_list(), approval_show(), approval_resolve(), approval_snooze()]
 }
 
 /// Which approvals are listed.
@@ -35,6 +35,9 @@ struct List {
     state: Listed,
     /// Only of this run.
     run: Option<String>,
+    /// Whether also what was snoozed is listed.
+    #[serde(default)]
+    snoozed: bool,
     /// Only those after this one: the `next` of the page before.
     after: Option<String>,
     /// How many at most.
@@ -71,7 +74,7 @@ async fn approval_list(input: List, ctx: &Context) -> Result<ApprovalsAnswer, Ac
         None => bound_to(ctx.actor()),
     };
     let after = input.after.map(|text| id("after", &text)).transpose()?;
-    let open = engine.open_approvals(run, after, input.limit + 1).await.map_err(failed)?;
+    let open = engine.open_approvals(run, after, input.limit + 1, input.snoozed).await.map_err(failed)?;
     let (approvals, more) = page(open.iter().map(ApprovalView::of), input.limit);
     let last = approvals.len().checked_sub(1).and_then(|last| open.get(last));
     let next = last.filter(|_| more).map(|last| last.asked.approval_id.to_string());
@@ -127,6 +130,10 @@ enum Reach {
     Once,
     /// To the same request, as often as it comes in the run.
     Run,
+    /// As for the run; and a rule allows exactly this in the runs of its session.
+    Session,
+    /// As for the run; and a rule allows exactly this in the workspace, until it is removed.
+    Project,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -196,6 +203,12 @@ struct CommentSchema {
     http = "POST /api/v1/approvals/{id}/resolve"
 )]
 async fn approval_resolve(input: ResolveInput, ctx: &Context) -> Result<ApprovalAnswer, ActionError> {
+    let lasts = matches!(input.scope, Reach::Session | Reach::Project);
+    if lasts && !ctx.actor().grants.include("policy.write") {
+        let message =
+            "A yes beyond its run is a rule, which needs the permission policy.write: say once or run.";
+        return Err(ActionError::new(Code::AuthorizationError, message));
+    }
     let answer = Resolve {
         decision: match input.decision {
             Decided::Approve => Decision::Approve,
@@ -206,6 +219,8 @@ async fn approval_resolve(input: ResolveInput, ctx: &Context) -> Result<Approval
         scope: match input.scope {
             Reach::Once => DecisionScope::Once,
             Reach::Run => DecisionScope::Run,
+            Reach::Session => DecisionScope::Session,
+            Reach::Project => DecisionScope::Project,
         },
         answer: input.answer,
         selection: input.selection,
@@ -216,6 +231,35 @@ async fn approval_resolve(input: ResolveInput, ctx: &Context) -> Result<Approval
     let asked: ApprovalId = id("id", &input.id)?;
     let comments = by_path(&engine, asked, answer.comments).await?;
     let record = engine.resolve(asked, Resolve { comments, ..answer }, ctx.actor()).await.map_err(failed)?;
+    Ok(ApprovalAnswer { approval: ApprovalView::of(&record) })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SnoozeInput {
+    /// The approval's id.
+    id: String,
+    /// For how long, in milliseconds.
+    #[schemars(range(min = 1, max = SNOOZE_MS_MAX))]
+    for_ms: u64,
+    /// Why.
+    #[schemars(length(max = 2000))]
+    reason: Option<String>,
+}
+
+/// Leave an approval for later: it stays open, is not listed for a while, and expires later by as much. It is no rejection.
+#[action(
+    crate = "runyard_actions",
+    side_effects = "write",
+    idempotency = "non_idempotent",
+    people_only,
+    permissions = ["approvals.resolve"],
+    http = "POST /api/v1/approvals/{id}/snooze"
+)]
+async fn approval_snooze(input: SnoozeInput, ctx: &Context) -> Result<ApprovalAnswer, ActionError> {
+    let engine = ctx.service::<Engine>()?;
+    let asked: ApprovalId = id("id", &input.id)?;
+    let record = engine.snooze(asked, input.for_ms, input.reason, ctx.actor()).await.map_err(failed)?;
     Ok(ApprovalAnswer { approval: ApprovalView::of(&record) })
 }
 

@@ -10,6 +10,7 @@ use runyard_domain::{InvocationId, RunId, gate};
 use runyard_engine::{AgentCall, Engine};
 use serde_json::Value;
 
+use crate::artifacts;
 use crate::failed::failed;
 use crate::scope::bound_to;
 
@@ -35,7 +36,9 @@ impl CallGate for RunGate {
     async fn pass(&self, action: &Action, input: &Value, context: &Context) -> Result<(), ActionError> {
         let Some(run) = bound_to(context.actor()) else { return Ok(()) };
         let spec = action.spec();
+        let note = artifacts::as_note(action.name(), input);
         let side_effects = match spec.side_effects {
+            SideEffects::Write if note.is_some() => gate::SideEffects::Read,
             SideEffects::Read => gate::SideEffects::Read,
             SideEffects::Write => gate::SideEffects::Write,
             SideEffects::Destructive => gate::SideEffects::Destructive,
@@ -46,7 +49,7 @@ impl CallGate for RunGate {
             action: action.name().to_owned(),
             side_effects,
             idempotent: spec.idempotency == Idempotency::Idempotent,
-            input: input.clone(),
+            input: note.unwrap_or_else(|| input.clone()),
         };
         if self.calls.lock().unwrap_or_else(PoisonError::into_inner).len() >= CALLS_MAX {
             return Err(ActionError::new(

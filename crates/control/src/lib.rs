@@ -6,6 +6,8 @@
 
 mod approval_view;
 mod approvals;
+mod artifact_facts;
+mod artifacts;
 mod audit;
 mod call_gate;
 mod catalog;
@@ -30,6 +32,7 @@ use runyard_actions::{Action, DefinitionError, RuntimeBuilder};
 use runyard_engine::Engine;
 
 pub use approval_view::ApprovalView;
+pub use artifacts::artifact_content;
 pub use run_view::RunView;
 
 /// Every action of the control plane.
@@ -37,6 +40,7 @@ pub fn actions() -> Vec<Result<Action, DefinitionError>> {
     [
         runs::actions(),
         diffs::actions(),
+        artifacts::actions(),
         approvals::actions(),
         policy::actions(),
         tokens::actions(),

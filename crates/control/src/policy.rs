@@ -1,18 +1,20 @@
 //! The policy: what the gate goes by, rules that people add, and what it would say to a request.
 
 mod covers;
+mod preview;
 
 use runyard_actions::{Action, ActionError, Context, DefinitionError, Issue, action};
 use runyard_domain::Approval;
 use runyard_domain::gate::{self, Place, Policy, Preset, Request, Subject};
 use runyard_domain::run::Who;
-use runyard_engine::Engine;
+use runyard_engine::{Engine, EngineError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::failed::failing;
-use crate::rule_view::{EffectWord, RuleInput, RuleView};
+use crate::rule_view::{EffectWord, RuleInput, RuleView, rule_in_words};
+use preview::Preview;
 
 pub(crate) fn actions() -> Vec<Result<Action, DefinitionError>> {
     vec![policy_show(), policy_add(), policy_remove(), policy_test()]
@@ -58,6 +60,7 @@ async fn policy_show(ctx: &Context) -> Result<PolicyAnswer, ActionError> {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct RuleAnswer {
     /// The rule.
     rule: RuleView,
@@ -66,11 +69,16 @@ struct RuleAnswer {
     /// What else may have been meant, where the pattern says less than it may seem to.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+    /// What it changes for what agents asked for lately, and for what they may well ask for.
+    preview: Preview,
+    /// Whether it was only looked at, and is not stored.
+    dry_run: bool,
     /// The version of the policy from now on.
     version: u64,
 }
 
-/// Add a rule to the policy. It reaches running runs at once; a rule that denies wins over every other.
+/// Add a rule to the policy, after a look at what else it would allow. It reaches running runs at once; a rule that denies wins
+/// over every other.
 #[action(
     crate = "runyard_actions",
     side_effects = "write",
@@ -85,11 +93,19 @@ async fn policy_add(input: RuleInput, ctx: &Context) -> Result<RuleAnswer, Actio
     if let Some(label) = &input.workspace {
         known_label(&engine, label).await?;
     }
-    let who = Who::from(ctx.actor());
-    let stored = engine.installation().add_rule(input.rule()?, &who).await.map_err(failing)?;
-    engine.policy_changed().await;
-    let (covers, hint) = covers::covers(&stored.rule);
-    Ok(RuleAnswer { rule: (&stored).into(), covers, hint, version: engine.policy().version })
+    let dry_run = input.dry_run;
+    let rule = input.rule()?;
+    let (covers, hint) = covers::covers(&rule);
+    let preview = preview::preview(&engine, &rule).await?;
+    let rule = if dry_run {
+        RuleView::from(&rule)
+    } else {
+        let who = Who::from(ctx.actor());
+        let stored = engine.installation().add_rule(rule, &who).await.map_err(failing)?;
+        engine.policy_changed().await;
+        RuleView::from(&stored)
+    };
+    Ok(RuleAnswer { rule, covers, hint, preview, dry_run, version: engine.policy().version })
 }
 
 /// A rule for a workspace that nobody has would silently never speak.
@@ -150,10 +166,14 @@ enum PlaceWord {
 
 #[derive(Deserialize, JsonSchema)]
 struct Test {
-    /// The agent profile that would ask.
-    agent: String,
-    /// The workspace in which it would ask: id, label or an absolute path inside it.
-    workspace: String,
+    /// The agent profile that would ask; needed with a command or a request.
+    agent: Option<String>,
+    /// The workspace in which it would ask: id, label or an absolute path inside it; needed with a command or a request.
+    workspace: Option<String>,
+    /// A rule to try, in words: effect, kind and match, as in `allow shell cargo test *`. It counts as if it were added;
+    /// without a command or a request it is tried on what agents asked for lately.
+    #[schemars(length(max = 1024))]
+    rule: Option<String>,
     /// A command line, as a short way to ask for {"kind": "shell"}.
     #[schemars(length(max = 65536))]
     command: Option<String>,
@@ -191,6 +211,9 @@ struct Judged {
     notes: Vec<String>,
     /// The version of the policy that was asked.
     policy_version: u64,
+    /// What the rule that is tried would have changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay: Option<Preview>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -203,7 +226,8 @@ struct JudgedPart {
     reason: String,
 }
 
-/// Say how the gate would judge a request now, and why. Nothing is done and nobody is asked.
+/// Say how the gate would judge a request now, and why; or what a rule would have changed for what agents asked for lately.
+/// Nothing is done and nobody is asked.
 #[action(
     crate = "runyard_actions",
     idempotency = "idempotent",
@@ -212,21 +236,35 @@ struct JudgedPart {
     example = r#"{"agent": "demo", "workspace": "demo", "command": "git push && rm -rf build"}"#
 )]
 async fn policy_test(input: Test, ctx: &Context) -> Result<Judged, ActionError> {
-    let request = asked(input.command, input.request)?;
     let engine = ctx.service::<Engine>()?;
+    let tried = input.rule.as_deref().map(rule_in_words).transpose()?;
+    if let (Some(rule), None, None) = (&tried, &input.command, &input.request) {
+        // What others asked for is none of an agent's business.
+        if ctx.actor().is_agent() {
+            return Err(failing(EngineError::ForPeopleOnly));
+        }
+        return replayed(&engine, rule).await;
+    }
+    let request = asked(input.command, input.request)?;
     let agents = &engine.catalog().agents;
-    let agent = agents.get(&input.agent).ok_or_else(|| {
+    let agent = agents.get(input.agent.as_deref().unwrap_or_default()).ok_or_else(|| {
         let known = agents.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
         ActionError::invalid_input(vec![Issue::at("agent", format!("Expected an agent profile: {known}."))])
     })?;
-    let workspace = engine.workspaces().resolve(&input.workspace).await.map_err(failing)?;
+    let workspace = input.workspace.ok_or_else(|| {
+        let message = "Expected a workspace: id, label or an absolute path inside it.";
+        ActionError::invalid_input(vec![Issue::at("workspace", message)])
+    })?;
+    let workspace = engine.workspaces().resolve(&workspace).await.map_err(failing)?;
     // As it counts there: the workspace's own configuration may narrow it.
     let agent = engine.agent_in(&workspace, &agent.id).await.map_err(failing)?;
-    let policy = stricter(engine.policy(), agent.preset);
+    let mut policy = stricter(engine.policy(), agent.preset);
+    policy.stored.extend(tried);
     let subject = Subject {
         agent: &agent.id,
         workspace: &workspace.label,
         run: None,
+        session: None,
         place: match input.place {
             PlaceWord::Checkout => Place::Checkout,
             PlaceWord::InPlace => Place::InPlace,
@@ -246,6 +284,21 @@ async fn policy_test(input: Test, ctx: &Context) -> Result<Judged, ActionError> 
         parts: judgement.parts.iter().map(JudgedPart::from).collect(),
         notes: notes.chain(covers::notes(&policy, &judgement)).collect(),
         policy_version: policy.version,
+        replay: None,
+    })
+}
+
+/// A rule by itself: what it would have changed.
+async fn replayed(engine: &Engine, rule: &gate::Rule) -> Result<Judged, ActionError> {
+    let (covers, hint) = covers::covers(rule);
+    Ok(Judged {
+        effect: rule.effect().into(),
+        reason: format!("The rule covers {covers}."),
+        risk: gate::Risk::Low.to_string(),
+        parts: Vec::new(),
+        notes: hint.into_iter().collect(),
+        policy_version: engine.policy().version,
+        replay: Some(preview::preview(engine, rule).await?),
     })
 }
 
@@ -261,6 +314,7 @@ impl Judged {
             parts: judgement.parts.iter().map(part).collect(),
             notes: Vec::new(),
             policy_version,
+            replay: None,
         }
     }
 }

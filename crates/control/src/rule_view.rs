@@ -48,6 +48,10 @@ pub(crate) enum ScopeWord {
     Once,
     /// As long as its run.
     Run,
+    /// In the runs of its session.
+    Session,
+    /// In its workspace.
+    Project,
     /// Until it is removed or expires.
     #[default]
     Always,
@@ -72,8 +76,13 @@ pub(crate) struct RuleInput {
     scope: ScopeWord,
     /// For which run, with scope run or once.
     run: Option<String>,
+    /// For which session, with scope session.
+    session: Option<String>,
     /// When it ends (RFC 3339).
     expires: Option<String>,
+    /// Whether it is only shown what the rule would change. Nothing is stored then.
+    #[serde(default, rename = "dryRun")]
+    pub(crate) dry_run: bool,
 }
 
 /// A rule of the policy. What is absent is left out.
@@ -100,6 +109,9 @@ pub(crate) struct RuleView {
     /// For which run.
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<String>,
+    /// For which session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
     /// When it ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires: Option<String>,
@@ -131,6 +143,7 @@ impl RuleInput {
             workspace: self.workspace,
             scope: self.scope.into(),
             run: self.run.map(|text| id("run", &text)).transpose()?,
+            session: self.session.map(|text| id("session", &text)).transpose()?,
             expires: self.expires.map(|text| time("expires", &text)).transpose()?,
         };
         Rule::try_from(text).map_err(|invalid| {
@@ -138,6 +151,8 @@ impl RuleInput {
                 InvalidRule::Match(_) | InvalidRule::AnyWithMatch => "match",
                 InvalidRule::SecretNotDenied => "effect",
                 InvalidRule::RunMissing | InvalidRule::RunUnused => "run",
+                InvalidRule::SessionMissing | InvalidRule::SessionUnused => "session",
+                InvalidRule::WorkspaceMissing => "workspace",
                 InvalidRule::EmptyName { field } => field,
             };
             let message = invalid.to_string();
@@ -145,6 +160,20 @@ impl RuleInput {
             ActionError::invalid_input(vec![Issue::at(field, message)])
         })
     }
+}
+
+/// The rule that a text says: effect, kind and match, as in `allow shell cargo test *`.
+pub(crate) fn rule_in_words(text: &str) -> Result<Rule, ActionError> {
+    let wrong = |message: &str| ActionError::invalid_input(vec![Issue::at("rule", message)]);
+    let mut words = text.trim().splitn(3, char::is_whitespace);
+    let word = |word: Option<&str>| serde_json::Value::from(word.unwrap_or_default());
+    let effect = serde_json::from_value(word(words.next()))
+        .map_err(|_| wrong("Expected a rule that begins with allow, ask or deny."))?;
+    let kind = serde_json::from_value(word(words.next())).map_err(|_| {
+        wrong("Expected a kind after the effect: any, read, write, patch, shell, network, git_commit, git_push, publish, deploy, secret or action.")
+    })?;
+    let matches = words.next().map(str::trim).filter(|rest| !rest.is_empty());
+    Rule::new(effect, kind, matches).map_err(|invalid| wrong(&format!("Expected a rule: {invalid}.")))
 }
 
 impl From<&Rule> for RuleView {
@@ -159,6 +188,7 @@ impl From<&Rule> for RuleView {
             workspace: text.workspace.clone(),
             scope: rule.scope().into(),
             run: text.run.map(|run| run.to_string()),
+            session: text.session.map(|session| session.to_string()),
             expires: text.expires.map(|time| time.to_string()),
             added_at: None,
             added_by: None,
@@ -194,7 +224,7 @@ macro_rules! same_words {
 }
 
 same_words!(EffectWord = Effect { Allow Ask Deny });
-same_words!(ScopeWord = Scope { Once Run Always });
+same_words!(ScopeWord = Scope { Once Run Session Project Always });
 same_words!(KindWord = RuleKind {
     Any Read Write Patch Shell Network GitCommit GitPush Publish Deploy Secret Action
 });

@@ -290,6 +290,8 @@ mod tests {
         "runtime_unavailable workspace_outside_allowlist permission_denied approval_rejected run_timeout
         schema_validation_failed target_offline provider_rate_limited provider_unavailable budget_exceeded
         outcome_unknown redacted_content";
+    /// What the checkouts of C13 add.
+    const CHECKOUTS: &str = "setup_failed checkouts_full checkout_collected";
     const D01: &str = "state.revision_conflict state.mutation_base_revision_mismatch
         state.plugin_already_installed state.plugin_not_installed state.key_already_registered
         state.unknown_key state.key_decode state.key_encode state.handler_already_registered
@@ -318,7 +320,7 @@ mod tests {
 
     #[test]
     fn j03_the_table_has_the_codes_of_every_clause_and_no_others() {
-        let clauses = [A16, A17, HTTP_REQUESTS, B10, C16, D01, D02, D03, D04, D05, D11, D13];
+        let clauses = [A16, A17, HTTP_REQUESTS, B10, C16, CHECKOUTS, D01, D02, D03, D04, D05, D11, D13];
         let named: BTreeSet<&str> = clauses.into_iter().flat_map(str::split_whitespace).collect();
         let listed: BTreeSet<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(listed, named);

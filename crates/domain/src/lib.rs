@@ -4,6 +4,7 @@
 //! Every other crate speaks in these types.
 
 mod actor;
+mod artifact;
 mod blob;
 mod diff;
 mod errors;
@@ -18,6 +19,10 @@ mod time;
 mod workspace;
 
 pub use actor::{Actor, ActorKind, Grants};
+pub use artifact::{
+    ARTIFACTS_MAX, Artifact, ArtifactContent, ArtifactFacts, BuildStatus, InvalidArtifact, PrivacyReview,
+    Problem, Viewport, is_file_name, is_relative,
+};
 pub use blob::{BlobId, InvalidBlobId};
 pub use diff::{ApplyTo, Comment, DiffFile, DiffParts, DiffStats, DiffText, SelectedFile};
 pub use errors::{ApplicationCode, Class, Code, ErrorCode, InvalidCode, Retry, Row, errors_markdown};
@@ -32,4 +37,4 @@ pub use ids::{
 pub use profile::{AgentProfile, BackendProfile, Capability};
 pub use surface::{Surface, UnknownSurface};
 pub use time::{InvalidTimestamp, Timestamp};
-pub use workspace::{Workspace, WorkspaceRef};
+pub use workspace::{Preparation, Workspace, WorkspaceRef};

@@ -28,6 +28,26 @@ pub struct Workspace {
     pub edge_id: String,
 }
 
+/// What brings a checkout to where an agent can begin. It comes from configuration that counts: that trust is the approval, and
+/// nothing asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Preparation {
+    /// Which ignored files are brought: patterns as in a `.gitignore`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub copy: Vec<String>,
+    /// What is run there, one after the other: each a program and its arguments.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub setup: Vec<Vec<String>>,
+}
+
+impl Preparation {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.copy.is_empty() && self.setup.is_empty()
+    }
+}
+
 impl Workspace {
     /// As events name it.
     pub fn reference(&self) -> WorkspaceRef {

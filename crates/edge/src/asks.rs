@@ -8,7 +8,7 @@ use std::sync::Arc;
 use runyard_backend::Answer;
 use runyard_backend::link::Report;
 use runyard_domain::gate::{self, Effect, Judgement, Place, Policy, Preset, Request, Risk, Subject};
-use runyard_domain::{Approval, Code, ExecutionPolicy, RunId};
+use runyard_domain::{Approval, Code, ExecutionPolicy, RunId, SessionId};
 use runyard_redact::holds_placeholder;
 use runyard_store::Clock;
 
@@ -28,6 +28,7 @@ const JUDGED_MAX: usize = 16;
 /// The requests of one session.
 pub(crate) struct Asks {
     pub(crate) run: RunId,
+    pub(crate) session: SessionId,
     pub(crate) agent: String,
     pub(crate) workspace: String,
     pub(crate) preset: Preset,
@@ -141,6 +142,7 @@ impl Asks {
             agent: &self.agent,
             workspace: &self.workspace,
             run: Some(self.run),
+            session: Some(self.session),
             place: Place::Checkout,
             people_may_be_asked: self.execution.approval == Approval::Ask,
             now: self.clock.now(),

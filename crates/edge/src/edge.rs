@@ -20,6 +20,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 use crate::digest::DigestKey;
+use crate::disk::Disk;
 use crate::outbox::{Closing, Outbox, Settled};
 use crate::places::Places;
 use crate::policies::Policies;
@@ -58,11 +59,15 @@ pub struct EdgeOptions {
     pub redactors: Arc<dyn Fn() -> RedactorBuilder + Send + Sync>,
     /// The clock that expiring rules go by.
     pub clock: Arc<dyn Clock>,
+    /// How much of the disk the directories of all runs may take before a run is refused.
+    pub checkouts_max_bytes: u64,
 }
 
 /// What all sessions of an edge share.
 pub(crate) struct Shared {
+    pub(crate) id: String,
     pub(crate) home: PathBuf,
+    pub(crate) disk: Disk,
     pub(crate) url: String,
     pub(crate) search_path: String,
     pub(crate) sandboxes: Sandboxes,
@@ -90,8 +95,14 @@ impl Edge {
         let key = DigestKey::of(&home)?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Ok(Edge {
-            hello: FromEdge::Hello { edge_id: options.id, version, sandbox: options.sandboxes.to_string() },
+            hello: FromEdge::Hello {
+                edge_id: options.id.clone(),
+                version,
+                sandbox: options.sandboxes.to_string(),
+            },
             shared: Arc::new(Shared {
+                id: options.id,
+                disk: Disk::new(&home, options.checkouts_max_bytes),
                 home,
                 url: options.url,
                 search_path: options.search_path,

@@ -1,10 +1,12 @@
 //! What an edge does for a run that has no agent, or none any more: no backend is started, and nothing but Runyard's own code runs.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::Arc;
 
 use runyard_backend::JournalError;
 use runyard_backend::link::{OpenRun, Report, Stage, Work};
+use runyard_domain::Code;
 use runyard_domain::run::Failure;
 use runyard_redact::Redactor;
 use tokio::sync::watch;
@@ -12,6 +14,7 @@ use tokio::sync::watch;
 use crate::applying::{Approved, Job, apply_approved};
 use crate::edge::Shared;
 use crate::outbox::{Closing, Outbox};
+use crate::owner::Gone;
 use crate::places::Places;
 use crate::prepare::{allowed_root, own_fault, redactor};
 use crate::review;
@@ -48,7 +51,7 @@ async fn work(
     let (Work::Review { changes } | Work::Apply { changes, .. }) = open.work else { return Ok(()) };
     accept(open, outbox).await?;
     let (own, source) = (Places::of(&edge.home, open.run), Places::of(&edge.home, changes.run));
-    let (job, redactor) = match ready(edge, open, own, source, changes.undo).await {
+    let (job, redactor, _held) = match ready(edge, open, own, source, changes.undo).await {
         Ok(ready) => ready,
         Err(failure) => return outbox.put(vec![Report::Failed { failure }]).await.map(drop),
     };
@@ -90,11 +93,36 @@ async fn ready(
     own: Places,
     source: Places,
     undo: bool,
-) -> Result<(Job, Redactor), Failure> {
+) -> Result<(Job, Redactor, Option<File>), Failure> {
     own.make().map_err(|error| own_fault("the run's directory cannot be made", &error))?;
     let settled = edge.supervision.settled(&source.lock()).await;
     settled.map_err(|error| own_fault("processes of the run are still there", &error))?;
+    let held = match source.directory().is_dir() {
+        true => {
+            Some(source.held().await.map_err(|error| own_fault("the run's directory is in use", &error))?)
+        }
+        false => None,
+    };
+    if !undo && let Ok(Some(gone)) = source.gone() {
+        return Err(collected(&gone));
+    }
     let workspace = allowed_root(edge, open).await?;
     let redactor = redactor(edge, open, &source, &workspace)?;
-    Ok((Job { own, source, undo, workspace, key: edge.key.clone() }, redactor))
+    Ok((Job { own, source, undo, workspace, key: edge.key.clone() }, redactor, held))
+}
+
+/// There is nothing left to apply from, and what it was is elsewhere.
+fn collected(gone: &Gone) -> Failure {
+    let message = match &gone.patch {
+        Some(patch) => format!(
+            "The run's checkout was collected at {}. What it changed is kept as archive/{patch} in the data directory; bring it to \
+             your files with \"git apply\".",
+            gone.at
+        ),
+        None => format!(
+            "The run's checkout was collected at {}: nothing had changed, or all of it was in your files.",
+            gone.at
+        ),
+    };
+    Failure::new(Code::CheckoutCollected, message)
 }

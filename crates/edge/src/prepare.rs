@@ -1,26 +1,37 @@
 //! What an edge checks and prepares before a run's backend starts, in the order in which the run says so.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use runyard_backend::link::{OpenRun, Stage};
-use runyard_backend::{Backend, failpoint};
+use runyard_backend::{Backend, JournalError, Launch, failpoint};
 use runyard_checkout::{How, Made};
-use runyard_domain::Code;
 use runyard_domain::run::{Failure, FailureKind};
+use runyard_domain::{Code, Sandbox};
 use runyard_redact::{Kind, Known, Redactor};
 use tokio::sync::watch;
 
 use crate::blocking::blocking;
 use crate::edge::Shared;
+use crate::outbox::Outbox;
+use crate::owner::Owner;
 use crate::places::Places;
 use crate::private;
 use crate::sandbox::{self, Confinement, InForce, Needs};
+use crate::session::environment;
+use crate::setup::Setup;
 
-/// What is checked, in order.
-pub(crate) const CHECKS: [&str; 7] =
-    ["processes", "workspace", "backend", "policy", "credentials", "checkout", "sandbox"];
+/// What is checked, in order; setting up only where something is to be set up.
+const CHECKS: [&str; 8] =
+    ["processes", "workspace", "backend", "policy", "credentials", "checkout", "sandbox", "setup"];
+
+/// What is checked for a run, in order.
+pub(crate) fn checks(open: &OpenRun) -> Vec<String> {
+    let wanted = |check: &&str| *check != "setup" || !open.preparation.setup.is_empty();
+    CHECKS.iter().copied().filter(wanted).map(str::to_owned).collect()
+}
 
 /// A run that is ready to start.
 pub(crate) struct Prepared {
@@ -32,6 +43,28 @@ pub(crate) struct Prepared {
     pub(crate) degraded: Vec<String>,
     /// How its processes are started.
     pub(crate) confinement: Confinement,
+    /// Keeps its directory from being collected.
+    pub(crate) _held: File,
+}
+
+/// Why a run does not start.
+pub(crate) enum Unprepared {
+    /// It cannot.
+    Failed(Failure),
+    /// Nothing more is recorded.
+    Journal(JournalError),
+}
+
+impl From<Failure> for Unprepared {
+    fn from(failure: Failure) -> Self {
+        Unprepared::Failed(failure)
+    }
+}
+
+impl From<JournalError> for Unprepared {
+    fn from(error: JournalError) -> Self {
+        Unprepared::Journal(error)
+    }
 }
 
 /// Checks everything, and makes the checkout of a run that has not started yet.
@@ -39,12 +72,14 @@ pub(crate) async fn prepare(
     edge: &Shared,
     open: &OpenRun,
     places: &Places,
+    outbox: &mut Outbox,
     living: &Arc<watch::Sender<()>>,
-) -> Result<Prepared, Failure> {
+) -> Result<Prepared, Unprepared> {
     let mut found = BTreeMap::new();
     let mut note = |check: &str, what: String| found.insert(check.to_owned(), what);
 
     places.make().map_err(|error| own_fault("the run's directory cannot be made", &error))?;
+    let held = places.held().await.map_err(|error| own_fault("the run's directory is in use", &error))?;
     let shared = Places::of_session(&edge.home, open.session, &open.backend_profile.profile);
     private::make_directory(&shared)
         .map_err(|error| own_fault("the session's directory cannot be made", &error))?;
@@ -74,7 +109,7 @@ pub(crate) async fn prepare(
     note("policy", format!("version {}, preset {}", policy.version, open.approval_policy.preset));
     note("credentials", "no secret is projected".to_owned());
     let Checkout { found: in_checkout, borrowed, mut degraded } =
-        checkout(&*backend, open, &root, places, living).await?;
+        checkout(edge, &*backend, open, &root, places, living).await?;
     note("checkout", safe(&in_checkout));
 
     let within = sandbox::Places {
@@ -85,11 +120,37 @@ pub(crate) async fn prepare(
     };
     let needs = if backend.info().needs_network { Needs::Network } else { Needs::Nothing };
     let InForce { confinement, found: in_force, degraded: unconfined } =
-        edge.sandboxes.for_run(&open.execution_policy, needs, within);
+        edge.sandboxes.for_run(&open.execution_policy, needs, within.clone());
     note("sandbox", safe(&in_force));
     degraded.extend(unconfined);
+    if backend.info().checkout && open.stage != Stage::Running && !open.preparation.setup.is_empty() {
+        let setup = setup(edge, open, places, within, redactor.clone());
+        note("setup", safe(&setup.run(places, outbox, living).await?));
+    }
     let degraded = degraded.iter().map(|reason| safe(reason)).collect();
-    Ok(Prepared { backend, redactor, found, degraded, confinement })
+    Ok(Prepared { backend, redactor, found, degraded, confinement, _held: held })
+}
+
+/// What sets up a checkout: in the run's sandbox, but that it may write there, which is what it is for, and that it needs no
+/// provider. It calls no hub, so it has no token.
+fn setup<'a>(
+    edge: &Shared,
+    open: &'a OpenRun,
+    places: &Places,
+    within: sandbox::Places,
+    redactor: Redactor,
+) -> Setup<'a> {
+    let mut policy = open.execution_policy.clone();
+    if policy.sandbox == Sandbox::ReadOnly {
+        policy.sandbox = Sandbox::WorkspaceWrite;
+    }
+    let InForce { confinement, .. } = edge.sandboxes.for_run(&policy, Needs::Nothing, within);
+    let mut environment = environment(edge, open, places);
+    environment.retain(|name, _| !matches!(name.as_str(), "RUNYARD_URL" | "RUNYARD_RUN_TOKEN"));
+    let launch =
+        Launch { program: PathBuf::new(), arguments: Vec::new(), directory: places.checkout(), environment };
+    let processes = edge.supervision.under(&places.lock(), confinement);
+    Setup { steps: &open.preparation.setup, processes, launch, redactor }
 }
 
 /// The workspace's directory, which only its edge knows.
@@ -134,6 +195,7 @@ struct Checkout {
 
 /// The run's checkout: made where it has not started yet, and left as it is where it has.
 async fn checkout(
+    edge: &Shared,
     backend: &dyn Backend,
     open: &OpenRun,
     root: &Path,
@@ -148,7 +210,19 @@ async fn checkout(
         return Ok(plain("none: it works on no files"));
     }
     if open.stage != Stage::Running {
-        let made = make(root, places, living).await?;
+        edge.disk.make_room(&edge.workspaces, living).await?;
+        let owner = Owner {
+            run: open.run,
+            workspace: open.workspace.id,
+            edge: edge.id.clone(),
+            made_at: edge.clock.now(),
+            ended_at: None,
+            bytes: None,
+        };
+        places
+            .own(&owner)
+            .map_err(|error| own_fault("whose a checkout is cannot be written down", &error))?;
+        let made = make(root, places, &open.preparation.copy, living).await?;
         failpoint::reach("checkout.made");
         let (found, degraded) = (described(&made), made.degraded());
         return Ok(Checkout { found, borrowed: made.borrowed, degraded });
@@ -162,9 +236,14 @@ async fn checkout(
 }
 
 /// Makes the checkout of a run that has not started yet. It appears when it is whole.
-async fn make(root: &Path, places: &Places, living: &Arc<watch::Sender<()>>) -> Result<Made, Failure> {
+async fn make(
+    root: &Path,
+    places: &Places,
+    copy: &[String],
+    living: &Arc<watch::Sender<()>>,
+) -> Result<Made, Failure> {
     let (root, checkout, base) = (root.to_owned(), places.checkout(), places.base());
-    let options = runyard_checkout::Options::default();
+    let options = runyard_checkout::Options { copy: copy.to_vec(), ..Default::default() };
     let made =
         blocking(living, move |stop| runyard_checkout::make(&root, &checkout, &base, &options, stop)).await;
     match made {

@@ -23,7 +23,7 @@ use crate::ending;
 use crate::journal::{Entries, Entry, journal};
 use crate::outbox::{Closing, Outbox};
 use crate::places::Places;
-use crate::prepare::{CHECKS, Prepared, prepare};
+use crate::prepare::{Prepared, Unprepared, checks, prepare};
 use crate::sandbox::Confinement;
 use crate::scribe::{Breach, Scribe};
 
@@ -94,11 +94,12 @@ async fn accept_and_prepare(
         outbox.put(vec![Report::Accepted]).await?;
     }
     if matches!(open.stage, Stage::Planned | Stage::Accepted) {
-        outbox.put(vec![Report::Preparing { checks: CHECKS.map(str::to_owned).to_vec() }]).await?;
+        outbox.put(vec![Report::Preparing { checks: checks(open) }]).await?;
     }
-    let prepared = match prepare(edge, open, places, living).await {
+    let prepared = match prepare(edge, open, places, outbox, living).await {
         Ok(prepared) => prepared,
-        Err(failure) => {
+        Err(Unprepared::Journal(error)) => return Err(error),
+        Err(Unprepared::Failed(failure)) => {
             outbox.put(vec![Report::Failed { failure }]).await?;
             return Ok(None);
         }
@@ -177,6 +178,7 @@ impl Drive {
     ) -> Self {
         let asks = Asks {
             run: open.run,
+            session: open.session,
             agent: open.agent_id.clone(),
             workspace: open.workspace.label.clone(),
             // A preset that this version does not know is taken for the stricter one.
@@ -410,7 +412,7 @@ impl Drive {
 }
 
 /// All that the processes of a run find in their environment.
-fn environment(edge: &Shared, open: &OpenRun, places: &Places) -> BTreeMap<String, String> {
+pub(crate) fn environment(edge: &Shared, open: &OpenRun, places: &Places) -> BTreeMap<String, String> {
     let path = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
     [
         ("PATH", edge.search_path.clone()),

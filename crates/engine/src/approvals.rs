@@ -1,12 +1,17 @@
 //! A person's decisions: asked for once, answered once, from wherever.
 
-use runyard_domain::gate::Request;
+use std::collections::BTreeMap;
+
+use runyard_domain::gate::{OwnRuns, Request, Rule, RuleText, Scope, rule_for};
 use runyard_domain::run::{
-    ApprovalRequested, ApprovalResolved, CommandKind, CommandReceived, DecisionScope, DiffState, Failure,
-    OnReject, Resolution, Run, RunEvent, RunState, Who,
+    ApprovalRequested, ApprovalResolved, Asked, CommandKind, CommandReceived, DecisionScope, DiffState,
+    Failure, OnReject, Resolution, Run, RunEvent, RunState, Who,
 };
-use runyard_domain::{Actor, ApprovalId, Code, CommandId, Comment, RunId, SelectedFile, Timestamp};
+use runyard_domain::{
+    Actor, ApprovalId, Code, CommandId, Comment, RunId, SelectedFile, SessionId, Timestamp,
+};
 use runyard_store::{Approval, PAGE_MAX};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::fresh::fresh;
@@ -92,13 +97,44 @@ pub struct ApprovalRecord {
     pub asked: ApprovalRequested,
     /// The answer, once there is one.
     pub resolved: Option<ApprovalResolved>,
+    /// The run's session.
+    pub session: SessionId,
+    /// Until when nobody wants to be reminded of it.
+    pub snoozed_until: Option<Timestamp>,
+}
+
+/// What a run says about what it waits for. Inboxes are long, and the rest of a run is not read for them.
+#[derive(Deserialize)]
+struct WaitingRun {
+    created: InSession,
+    state: Waits,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InSession {
+    session_id: SessionId,
+}
+
+#[derive(Deserialize)]
+struct Waits {
+    #[serde(default)]
+    open: BTreeMap<ApprovalId, Asked>,
 }
 
 impl ApprovalRecord {
-    fn of(row: &Approval) -> Result<Self, EngineError> {
-        let asked = serde_json::from_slice(&row.request)?;
+    fn of(row: &Approval, run: &WaitingRun) -> Result<Self, EngineError> {
+        let mut asked: ApprovalRequested = serde_json::from_slice(&row.request)?;
         let resolved = row.decision.as_deref().map(serde_json::from_slice).transpose()?;
-        Ok(ApprovalRecord { run: row.run, asked, resolved })
+        let open = run.state.open.get(&asked.approval_id);
+        asked.expires_at = open.map_or(asked.expires_at, |open| open.expires_at);
+        let (session, snoozed_until) = (run.created.session_id, open.and_then(|open| open.snoozed_until));
+        Ok(ApprovalRecord { run: row.run, asked, resolved, session, snoozed_until })
+    }
+
+    /// Whether nobody wants to be reminded of it yet.
+    pub fn is_snoozed(&self, now: Timestamp) -> bool {
+        self.snoozed_until.is_some_and(|until| now < until)
     }
 
     /// Where it stands.
@@ -113,18 +149,41 @@ impl Engine {
     /// One approval.
     pub async fn approval(&self, id: ApprovalId) -> Result<ApprovalRecord, EngineError> {
         let row = self.recorder().store.approval(id).await?;
-        ApprovalRecord::of(&row.ok_or_else(|| EngineError::NotFound { what: format!("approval {id}") })?)
+        let row = row.ok_or_else(|| EngineError::NotFound { what: format!("approval {id}") })?;
+        self.approval_of(&row).await
     }
 
-    /// What is open, oldest first, of one run or of all.
+    async fn approval_of(&self, row: &Approval) -> Result<ApprovalRecord, EngineError> {
+        let run = self.recorder().store.run(row.run).await?;
+        let run = run.ok_or_else(|| EngineError::NotFound { what: format!("run {}", row.run) })?;
+        ApprovalRecord::of(row, &serde_json::from_slice(&run.state)?)
+    }
+
+    /// What is open, oldest first, of one run or of all; what is snoozed only where it is asked for.
     pub async fn open_approvals(
         &self,
         run: Option<RunId>,
-        after: Option<ApprovalId>,
+        mut after: Option<ApprovalId>,
         limit: u32,
+        snoozed: bool,
     ) -> Result<Vec<ApprovalRecord>, EngineError> {
-        let rows = self.recorder().store.open_approvals(run, after, limit.min(PAGE_MAX)).await?;
-        rows.iter().map(ApprovalRecord::of).collect()
+        let (limit, now) = (limit.min(PAGE_MAX), self.now());
+        let mut found = Vec::new();
+        loop {
+            let rows = self.recorder().store.open_approvals(run, after, limit).await?;
+            for row in &rows {
+                let record = self.approval_of(row).await?;
+                after = Some(record.asked.approval_id);
+                if snoozed || !record.is_snoozed(now) {
+                    found.push(record);
+                }
+            }
+            // Each page begins after the one before it, so this ends with what is open.
+            if (rows.len() as u64) < u64::from(limit) || found.len() as u64 >= u64::from(limit) {
+                found.truncate(limit as usize);
+                return Ok(found);
+            }
+        }
     }
 
     /// Answers an approval. The first answer wins; the same again is fine; another is refused with who decided.
@@ -145,6 +204,7 @@ impl Engine {
             return same_or_refused(&record, resolved, &answer);
         }
         check_answer(&record.asked.request, &answer)?;
+        let rule = lasting_rule(&record, &answer)?;
         let resolved = ApprovalResolved {
             approval_id: id,
             resolution: match answer.decision {
@@ -161,9 +221,16 @@ impl Engine {
         };
         let (engine, looked_at, approves) =
             (self.clone(), record.clone(), answer.decision == Decision::Approve);
+        let who = Who::from(actor);
         let decide = move |run: &Run, now| {
+            if resolved.revise && run.created.carries.is_some() {
+                let message =
+                    "Expected false: the run only carries changes, and has no agent that could try again.";
+                return Err(EngineError::Invalid { path: "revise", message: message.to_owned() });
+            }
             if approves {
                 engine.check_not_denied(&looked_at)?;
+                engine.check_not_own(run, &who)?;
             }
             let facts = resolution_facts(run, resolved.clone(), now);
             Ok(Decided { facts, result: None })
@@ -171,6 +238,11 @@ impl Engine {
         match self.recorder().head(record.run, decide).await {
             Ok(standing) => {
                 self.changed(&standing);
+                if let Some(rule) = rule {
+                    let stored = self.installation().add_rule(rule, &Who::from(actor)).await;
+                    stored.map_err(|error| EngineError::RuleNotStored(Box::new(error)))?;
+                    self.policy_changed().await;
+                }
                 self.approval(id).await
             }
             // Somebody else was quicker, or the run has ended.
@@ -184,6 +256,39 @@ impl Engine {
             Err(error) => Err(error),
         }
     }
+}
+
+impl Engine {
+    /// Refuses that whoever started a run approves what it asks, where the configuration says so.
+    fn check_not_own(&self, run: &Run, who: &Who) -> Result<(), EngineError> {
+        let own = run.created.actor.id == who.id;
+        if own && self.catalog().own_runs == OwnRuns::Refuse { Err(EngineError::OwnRun) } else { Ok(()) }
+    }
+}
+
+/// The rule that follows from a yes that reaches beyond its run.
+fn lasting_rule(record: &ApprovalRecord, answer: &Resolve) -> Result<Option<Rule>, EngineError> {
+    let asked = &record.asked;
+    let scope = match (answer.decision, answer.scope) {
+        (Decision::Reject, _) | (_, DecisionScope::Once | DecisionScope::Run) => return Ok(None),
+        (Decision::Approve, DecisionScope::Session) => Scope::Session,
+        (Decision::Approve, DecisionScope::Project) => Scope::Project,
+    };
+    let wrong = |message: &str| EngineError::Invalid { path: "scope", message: message.to_owned() };
+    if asked.redacted {
+        return Err(wrong("Expected once or run: a part of the request is redacted, so no rule can say it."));
+    }
+    let text = rule_for(&asked.request).ok_or_else(|| {
+        wrong("Expected once or run: no rule says exactly this request. Add one that you mean.")
+    })?;
+    let text = RuleText {
+        agent: Some(asked.actor.id.clone()),
+        workspace: Some(asked.workspace.label.clone()),
+        scope,
+        session: (scope == Scope::Session).then_some(record.session),
+        ..text
+    };
+    Rule::try_from(text).map(Some).map_err(|invalid| wrong(&invalid.to_string()))
 }
 
 fn same_or_refused(
@@ -212,7 +317,7 @@ fn same_or_refused(
 fn check_answer(request: &Request, answer: &Resolve) -> Result<(), EngineError> {
     check_review(request, answer)?;
     let wrong = |message: String| Err(EngineError::Invalid { path: "answer", message });
-    if matches!(request, Request::Repeat { .. }) && answer.scope == DecisionScope::Run {
+    if matches!(request, Request::Repeat { .. }) && answer.scope != DecisionScope::Once {
         let message = "Expected once: what happened is asked about each time.".to_owned();
         return Err(EngineError::Invalid { path: "scope", message });
     }
@@ -286,10 +391,13 @@ fn check_review(request: &Request, answer: &Resolve) -> Result<(), EngineError> 
         Resolve { revise: true, .. } if !applies => {
             wrong("revise", "Expected false: this approval is not about changes.")
         }
+        Resolve { selection: Some(_), .. } if matches!(request, Request::Apply { undo: true, .. }) => {
+            wrong("selection", "Expected none: what was applied is taken back whole.")
+        }
         Resolve { revise: true, decision: Decision::Approve, .. } => {
             wrong("revise", "Expected false with an approval: reject what the agent is to do again.")
         }
-        Resolve { scope: DecisionScope::Run, .. } if applies => {
+        Resolve { scope, .. } if applies && *scope != DecisionScope::Once => {
             wrong("scope", "Expected once: changes are looked at each time.")
         }
         _ => Ok(()),

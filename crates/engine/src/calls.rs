@@ -73,6 +73,7 @@ impl Engine {
             agent: &run.created.agent_id,
             workspace: &run.created.workspace.label,
             run: Some(run.id),
+            session: Some(run.created.session_id),
             place: Place::Checkout,
             people_may_be_asked: run.created.execution_policy.approval == Approval::Ask,
             now,

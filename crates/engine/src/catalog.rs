@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use runyard_backend::BackendInfo;
-use runyard_domain::gate::{Preset, Rule};
+use runyard_domain::gate::{OwnRuns, Preset, Rule};
 use runyard_domain::{AgentProfile, BackendProfile};
 
 use crate::EngineError;
@@ -19,6 +19,8 @@ pub struct Catalog {
     pub kinds: BTreeMap<String, BackendInfo>,
     /// The gate's preset where an agent profile has none of its own.
     pub preset: Preset,
+    /// Whether people approve what their own runs ask.
+    pub own_runs: OwnRuns,
     /// The rules of the configuration.
     pub rules: Vec<Rule>,
 }

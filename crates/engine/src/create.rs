@@ -68,6 +68,7 @@ impl Engine {
         let now = self.now();
         let workspace = self.workspaces().resolve(&created.workspace.id.to_string()).await?;
         let agent = self.agent_in(&workspace, &created.agent_id).await?;
+        let preparation = self.planned_preparation(&workspace, &created)?;
         let planned = Planned {
             edge_id: workspace.edge_id,
             workspace_policy: "allowlist".to_owned(),
@@ -76,6 +77,7 @@ impl Engine {
                 preset: agent.preset.as_str().to_owned(),
                 version: self.policy().version,
             },
+            preparation,
         };
         let facts = vec![Fact::from(RunEvent::Created(created)), Fact::from(RunEvent::Planned(planned))];
         let result = key

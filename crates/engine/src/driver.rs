@@ -9,7 +9,7 @@ use std::time::Duration;
 use runyard_backend::link::{self, ChangesOf, OpenRun, Report, Stage, ToEdge};
 use runyard_backend::{Answer, BackendInfo, Command, Resumes, Start, failpoint};
 use runyard_domain::run::{Degraded, Failure, FailureKind, Run, RunEvent, RunState, RuntimeDied, Task, Work};
-use runyard_domain::{ApprovalId, Code, CommandId, DiffParts, RunId};
+use runyard_domain::{ApprovalId, Code, CommandId, DiffParts, Preparation, RunId};
 use runyard_store::{StorageError, Subscription};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -135,6 +135,13 @@ impl<'a> Driver<'a> {
             engine.fail(standing, generation, offline(&edge_id)).await?;
             return Ok(None);
         };
+        let preparation = match engine.preparation(&standing.run).await? {
+            Ok(preparation) => preparation,
+            Err(failure) => {
+                engine.fail(standing, generation, failure).await?;
+                return Ok(None);
+            }
+        };
         let now = Instant::now();
         let idle = Duration::from_millis(standing.run.created.execution_policy.idle_ms);
         let mut driver = Driver {
@@ -155,11 +162,11 @@ impl<'a> Driver<'a> {
             info,
             standing,
         };
-        driver.open().await?;
+        driver.open(preparation).await?;
         Ok(Some(driver))
     }
 
-    async fn open(&mut self) -> Result<(), EngineError> {
+    async fn open(&mut self, preparation: Preparation) -> Result<(), EngineError> {
         let run = &self.standing.run;
         let created = &run.created;
         let (profile, _) = self.engine.catalog().backend(&created.backend_profile)?;
@@ -192,6 +199,7 @@ impl<'a> Driver<'a> {
                 .map(|plan| plan.approval_policy.clone())
                 .unwrap_or_default(),
             stage,
+            preparation,
             work: self.link_work(),
             start,
             run_token,

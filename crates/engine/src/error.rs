@@ -72,6 +72,12 @@ pub enum EngineError {
     /// An agent tried what only people may do.
     #[error("this is for people only")]
     ForPeopleOnly,
+    /// Whoever started a run tried to approve what it asks, and may not.
+    #[error("whoever started a run may not approve what it asks: somebody else has to, or reject it")]
+    OwnRun,
+    /// The decision stands, and the rule that was to follow from it is not stored.
+    #[error("the decision is recorded for this run, but its rule is not: {0}")]
+    RuleNotStored(#[source] Box<InstallationError>),
     /// The gate or a person said no.
     #[error("{reason}")]
     Denied {
@@ -117,7 +123,8 @@ impl EngineError {
             EngineError::NotFound { .. } => Code::NotFound,
             EngineError::Invalid { .. } => Code::ValidationError,
             EngineError::Unheard { .. } => Code::ConcurrencyLimit,
-            EngineError::ForPeopleOnly => Code::AuthorizationError,
+            EngineError::ForPeopleOnly | EngineError::OwnRun => Code::AuthorizationError,
+            EngineError::RuleNotStored(error) => error.code(),
             EngineError::Denied { .. } => Code::PermissionDenied,
             EngineError::RedactedContent => Code::RedactedContent,
             EngineError::Workspace(error) => error.code(),

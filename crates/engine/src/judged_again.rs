@@ -20,6 +20,7 @@ impl Engine {
             agent: &asked.actor.id,
             workspace: &asked.workspace.label,
             run: Some(record.run),
+            session: Some(record.session),
             place: Place::Checkout,
             people_may_be_asked: true,
             now: self.now(),

@@ -5,8 +5,10 @@
 //! effects come after the commit that justifies them. It names no concrete store and no concrete backend, and serves nothing.
 
 mod approvals;
+mod artifacts;
 mod audit;
 mod budget;
+pub mod bundle;
 mod calls;
 mod carry;
 mod catalog;
@@ -20,8 +22,10 @@ mod fresh;
 mod installation;
 mod judged_again;
 mod keys;
+mod media;
 mod options;
 mod owning;
+mod past;
 mod projects;
 mod record;
 mod recovery;
@@ -29,10 +33,14 @@ mod refused;
 mod review;
 mod run_tokens;
 mod schedule;
+mod snooze;
 mod timers;
 mod translate;
 
 pub use approvals::{ApprovalRecord, ApprovalState, Decision, Resolve};
+pub use artifacts::{
+    ARTIFACT_BYTES_MAX, ARTIFACTS_BYTES_MAX, ArtifactRecord, NewArtifact, OWN_DIFF, OWN_PATCH, content_digest,
+};
 pub use calls::AgentCall;
 pub use carry::Carry;
 pub use catalog::Catalog;
@@ -47,6 +55,9 @@ pub use installation::{
     Role, SecretProjected, StoredRule, TOKENS_MAX, TokenInfo, TokenText, TrustGiven, WorkspaceChanged,
     is_installation, permissions,
 };
+pub use media::image_size;
 pub use options::{EngineOptions, Limits};
+pub use past::{Past, PastRequest};
 pub use projects::Projects;
 pub use record::Standing;
+pub use snooze::SNOOZE_MS_MAX;

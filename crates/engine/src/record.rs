@@ -200,6 +200,7 @@ impl Recorder {
                 RunEvent::DiffReady(diff) => {
                     diff.parts.files.iter().chain(&diff.parts.texts).copied().collect()
                 }
+                RunEvent::ArtifactReady(ready) => ready.content.iter().map(|content| content.blob).collect(),
                 _ => Vec::new(),
             };
             writes.events.push(NewEvent {

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use runyard_domain::{Actor, RunId};
 use sha2::{Digest, Sha256};
 
+use crate::permissions;
+
 /// The permissions of a run's own token.
-const PERMISSIONS: [&str; 1] = ["runs.read"];
+const PERMISSIONS: [&str; 2] = [permissions::RUNS_READ, permissions::ARTIFACTS_WRITE];
 
 /// The tokens of the sessions that are open.
 #[derive(Default)]

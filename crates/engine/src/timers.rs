@@ -3,7 +3,7 @@
 //! Timers are rows, set and cancelled by the change that calls for it, so they outlive every process. How long a run is silent
 //! is not one of them: that is for whoever drives it.
 
-use runyard_domain::run::{ApprovalResolved, Failure, Resolution, Run, RunEvent, RunState, Who};
+use runyard_domain::run::{ApprovalResolved, Asked, Failure, Resolution, Run, RunEvent, RunState, Who};
 use runyard_domain::{ApprovalId, Code, Timestamp};
 use runyard_redact::Safe;
 use runyard_store::TimerWrite;
@@ -40,10 +40,11 @@ pub(crate) fn writes(before: Option<&Run>, after: &Run, now: Timestamp, limits: 
     let open_before = before.into_iter().flat_map(|run| run.state.open());
     let gone = open_before.filter(|(id, _)| after.state.open().all(|(open, _)| open != *id));
     writes.extend(gone.map(|(id, _)| TimerWrite::Cancel { name: expiry(id) }));
-    let new = after
-        .state
-        .open()
-        .filter(|(id, _)| before.is_none_or(|before| before.state.open().all(|(open, _)| open != *id)));
+    let as_before = |(id, asked): &(ApprovalId, &Asked)| {
+        let mut open = before.into_iter().flat_map(|run| run.state.open());
+        open.any(|(open, before)| open == *id && before.expires_at == asked.expires_at)
+    };
+    let new = after.state.open().filter(|open| !as_before(open));
     writes.extend(new.map(|(id, asked)| TimerWrite::Set {
         name: expiry(id),
         due: asked.expires_at,
@@ -86,7 +87,11 @@ pub(crate) fn fire(run: &Run, name: &str, now: Timestamp, limits: &Limits) -> Re
     let stale = || EngineError::Conflict { run: run.id, state: run.state.name(), what: "the timer is over" };
     if let Some(id) = name.strip_prefix(EXPIRY) {
         let id: ApprovalId = id.parse().map_err(|_| stale())?;
-        run.state.open().find(|(open, _)| *open == id).ok_or_else(stale)?;
+        let (_, asked) = run.state.open().find(|(open, _)| *open == id).ok_or_else(stale)?;
+        // It may have been snoozed between the look at the timers and this.
+        if now < asked.expires_at {
+            return Err(stale());
+        }
         let resolved = ApprovalResolved {
             approval_id: id,
             resolution: Resolution::Expired,

@@ -15,7 +15,7 @@ use runyard_engine::{ApprovalRecord, ApprovalState, Decision, Engine, EngineErro
 use support::*;
 
 async fn only_open(engine: &Engine) -> ApprovalRecord {
-    let mut open = engine.open_approvals(None, None, 10).await.unwrap();
+    let mut open = engine.open_approvals(None, None, 10, false).await.unwrap();
     assert_eq!(open.len(), 1);
     open.remove(0)
 }

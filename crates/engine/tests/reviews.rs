@@ -80,7 +80,7 @@ async fn found(edge: &mut PlayedEdge, open: &OpenRun) {
 }
 
 async fn asked_about(engine: &Engine) -> ApprovalRecord {
-    let mut open = engine.open_approvals(None, None, 10).await.unwrap();
+    let mut open = engine.open_approvals(None, None, 10, false).await.unwrap();
     assert_eq!(open.len(), 1);
     open.remove(0)
 }
@@ -228,7 +228,7 @@ async fn c22_a_further_turn_withdraws_what_was_asked_and_nothing_stops_an_apply_
     found(&mut edge, &open).await;
     let turn = |text: &str| NewCommand { kind: CommandKind::Turn, text: Some(text.into()), key: None };
     engine.command(open.run, turn("and the tests"), &person()).await.unwrap();
-    assert!(engine.open_approvals(None, None, 10).await.unwrap().is_empty(), "it is out of date");
+    assert!(engine.open_approvals(None, None, 10, false).await.unwrap().is_empty(), "it is out of date");
     let open = edge.opened().await;
     let ToEdge::Command { command: Command::Turn { id, .. }, .. } = edge.hear().await else { panic!() };
     edge.recorded(&open, 1, vec![Report::Signal(Signal::TurnStarted { command: Some(id) }), turn_ended()])

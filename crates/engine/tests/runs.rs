@@ -17,7 +17,7 @@ fn answer(decision: Decision, digest: &str) -> Resolve {
 }
 
 async fn only_open(engine: &Engine) -> runyard_engine::ApprovalRecord {
-    let mut open = engine.open_approvals(None, None, 10).await.unwrap();
+    let mut open = engine.open_approvals(None, None, 10, false).await.unwrap();
     assert_eq!(open.len(), 1);
     open.remove(0)
 }
@@ -92,7 +92,7 @@ async fn c12_a_rejection_ends_the_run_and_withdraws_the_others() {
     let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
     let open = edge.start().await;
     edge.recorded(&open, 4, vec![asked("a1", "one"), asked("a2", "two")]).await;
-    let both = engine.open_approvals(Some(run), None, 10).await.unwrap();
+    let both = engine.open_approvals(Some(run), None, 10, false).await.unwrap();
     let (first, second) = (both[0].asked.approval_id, both[1].asked.approval_id);
     engine.resolve(first, answer(Decision::Reject, "digest of one"), &person()).await.unwrap();
     assert!(edge.closes(run).await);

@@ -1,8 +1,9 @@
-//! The hub's HTTP: who comes in, event streams, metrics.
+//! The hub's HTTP: who comes in, event streams, downloads, metrics.
 //!
 //! Everything that is an action comes from the runtime; here are only the routes that are none, and the tokens of people and
 //! runs. It decides nothing about runs and stores nothing.
 
+mod downloads;
 mod frames;
 mod metrics;
 mod open_files;
@@ -63,6 +64,10 @@ impl Hub {
             PlainRoute {
                 path: "/api/v1/runs/{id}/stream",
                 methods: get(stream::stream).with_state(Arc::clone(&shared)),
+            },
+            PlainRoute {
+                path: "/api/v1/runs/{id}/artifacts/{artifact}/content",
+                methods: get(downloads::download).with_state(Arc::clone(&shared)),
             },
             PlainRoute {
                 path: "/api/v1/metrics",

@@ -40,4 +40,4 @@ pub use rows::{
     OutboxItem, PAGE_MAX, RunPage, RunRow, RunsQuery, Timer,
 };
 pub use tail::{FeedTail, Tail};
-pub use verify::{Break, BreakKind, Verified, verify};
+pub use verify::{Break, BreakKind, Chain, Verified, verify};

@@ -68,7 +68,7 @@ pub async fn verify<S: EventLog + Runs + ?Sized>(
     run: RunId,
 ) -> Result<Result<Verified, Break>, StorageError> {
     let row = store.run(run).await?.ok_or_else(|| StorageError::not_found(format!("run {run}")))?;
-    let mut walked = Walked { run: run.to_string(), sequence: 0, head: None };
+    let mut walked = Chain::of(run);
     // A log that grows meanwhile is checked up to where it stood.
     while walked.sequence < row.sequence {
         let events = store.read(run, walked.sequence, PAGE).await?;
@@ -96,28 +96,49 @@ pub async fn verify<S: EventLog + Runs + ?Sized>(
     Ok(Ok(Verified { events: walked.sequence, head: walked.head }))
 }
 
-/// How far a check has come.
-struct Walked {
+/// How far a check of a run's events has come: each must follow from the one before it.
+#[derive(Clone, Debug)]
+pub struct Chain {
     run: String,
     sequence: u64,
     head: Option<Hash>,
 }
 
-impl Walked {
-    fn step(&mut self, event: &LoggedEvent) -> Result<(), BreakKind> {
-        if event.sequence != self.sequence + 1 {
-            return Err(BreakKind::Missing);
-        }
-        let link: Link<'_> = serde_json::from_slice(&event.body).map_err(|_| BreakKind::Unreadable)?;
-        if link.sequence != event.sequence || link.run_id != self.run {
+impl Chain {
+    /// The chain of a run, before its first event.
+    pub fn of(run: RunId) -> Self {
+        Chain { run: run.to_string(), sequence: 0, head: None }
+    }
+
+    /// The last event's place; 0 before the first.
+    pub const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// The last event's hash; none before the first.
+    pub const fn head(&self) -> Option<Hash> {
+        self.head
+    }
+
+    /// Takes the next event's stored bytes, or says why they are not those of the next event.
+    pub fn follow(&mut self, body: &[u8]) -> Result<(), BreakKind> {
+        let link: Link<'_> = serde_json::from_slice(body).map_err(|_| BreakKind::Unreadable)?;
+        if link.sequence != self.sequence + 1 || link.run_id != self.run {
             return Err(BreakKind::Misplaced);
         }
         if link.prev_hash.map(str::to_owned) != self.head.map(|head| head.to_string()) {
             return Err(BreakKind::Unchained);
         }
-        self.head = Some(event.hash());
-        self.sequence = event.sequence;
+        self.head = Some(Hash::of(body));
+        self.sequence = link.sequence;
         Ok(())
+    }
+
+    fn step(&mut self, event: &LoggedEvent) -> Result<(), BreakKind> {
+        if event.sequence != self.sequence + 1 {
+            return Err(BreakKind::Missing);
+        }
+        self.follow(&event.body)
     }
 }
 

@@ -199,7 +199,9 @@ impl Layers {
 fn narrowed(setting: &Setting, key: &str, given: &Value, base: &Values) -> Option<Value> {
     match setting.section {
         Section::Hub | Section::Backend => None,
-        Section::Policy => setting.narrowed(given, base.get(key).map(|base| &base.value)),
+        Section::Policy | Section::Workspace => {
+            setting.narrowed(given, base.get(key).map(|base| &base.value))
+        }
         Section::Agent => {
             let agent = key.split('.').nth(1)?;
             // A limit for an agent that there is not would make one.

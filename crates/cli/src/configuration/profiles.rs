@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use runyard_domain::gate::OwnRuns;
 use runyard_domain::run::Budget;
-use runyard_domain::{AgentProfile, BackendProfile, Changes, ExecutionPolicy, SecretScope};
+use runyard_domain::{AgentProfile, BackendProfile, Changes, ExecutionPolicy, Preparation, SecretScope};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -21,6 +22,8 @@ pub(crate) struct Hub {
     pub(crate) database_url: Option<String>,
     /// How many runs are active on an edge at a time.
     pub(crate) runs_max: usize,
+    /// Whether people approve what their own runs ask.
+    pub(crate) own_runs: OwnRuns,
     /// After how long a session that waits for a person is parked.
     pub(crate) park_after_ms: u64,
     /// After how long an approval that nobody answered is a rejection.
@@ -31,6 +34,8 @@ pub(crate) struct Hub {
     pub(crate) prepare_ms: u64,
     /// How long it may take to stop it.
     pub(crate) stop_ms: u64,
+    /// How much the directories of all runs take on an edge, before checkouts have to be collected.
+    pub(crate) checkouts_max_bytes: u64,
 }
 
 impl Hub {
@@ -42,13 +47,23 @@ impl Hub {
                 .get("hub.database_url")
                 .and_then(|url| url.value.as_str().map(str::to_owned)),
             runs_max: field(values, "hub.runs_max")?,
+            own_runs: field(values, "hub.own_runs")?,
             park_after_ms: number("park_after_ms")?,
             approval_expiry_ms: number("approval_expiry_ms")?,
             accept_ms: number("accept_ms")?,
             prepare_ms: number("prepare_ms")?,
             stop_ms: number("stop_ms")?,
+            checkouts_max_bytes: number("checkouts_max_bytes")?,
         })
     }
+}
+
+/// What prepares checkouts.
+pub(super) fn preparation(values: &Values) -> Result<Preparation, Problem> {
+    Ok(Preparation {
+        copy: optional(values, "workspace.copy")?.unwrap_or_default(),
+        setup: optional(values, "workspace.setup")?.unwrap_or_default(),
+    })
 }
 
 /// The agent profiles by their id.

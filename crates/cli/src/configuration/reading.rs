@@ -16,7 +16,7 @@ use super::setting::{Kind, Section, Setting};
 
 /// How many rules one file may have.
 const RULES_MAX: usize = 1_000;
-const SECTIONS: [&str; 5] = ["actions", "agents", "backends", "hub", "policy"];
+const SECTIONS: [&str; 6] = ["actions", "agents", "backends", "hub", "policy", "workspace"];
 const RULE_KEYS: [&str; 8] = ["id", "effect", "kind", "match", "agent", "workspace", "scope", "expires"];
 
 /// What a file says.
@@ -85,6 +85,7 @@ impl Reader<'_> {
             match name {
                 "hub" => self.section(Section::Hub, name, value),
                 "policy" => self.section(Section::Policy, name, value),
+                "workspace" => self.section(Section::Workspace, name, value),
                 "agents" => self.named(Section::Agent, name, value),
                 "backends" => self.named(Section::Backend, name, value),
                 "actions" => self.actions(value),
@@ -143,7 +144,9 @@ impl Reader<'_> {
         let value = json_of(given.get_ref());
         let is_right_type = match setting.kind {
             Kind::Number { .. } => matches!(given.get_ref(), DeValue::Integer(_)),
-            Kind::Words(_) | Kind::Texts => matches!(given.get_ref(), DeValue::Array(_)),
+            Kind::Words(_) | Kind::Texts | Kind::Patterns | Kind::Commands => {
+                matches!(given.get_ref(), DeValue::Array(_))
+            }
             _ => matches!(given.get_ref(), DeValue::String(_)),
         };
         let (key, expected) = (key.to_owned(), || match setting.kind {

@@ -19,6 +19,8 @@ pub(crate) enum Section {
     Agent,
     /// `[backends.<name>]`.
     Backend,
+    /// `[workspace]`: what prepares checkouts. It widens, whatever it says.
+    Workspace,
 }
 
 /// What a setting takes.
@@ -42,6 +44,10 @@ pub(crate) enum Kind {
     Texts,
     /// Names and a text for each.
     Table,
+    /// Patterns of paths below a workspace.
+    Patterns,
+    /// Programs, each with its arguments.
+    Commands,
 }
 
 /// One setting.
@@ -58,16 +64,23 @@ const AGENT_RUNS_MAX: u64 = 16;
 const RUNS_MAX: Kind = Kind::Number { min: 1, max: 10_000 };
 /// No time is longer than that of a run.
 const MILLISECONDS: Kind = Kind::Number { min: 1, max: ExecutionPolicy::TIMEOUT_MS_MAX };
+const CHECKOUTS: Kind = Kind::Number { min: CHECKOUTS_BYTES_MIN, max: CHECKOUTS_BYTES_MAX };
 const CAPABILITIES: &[&str] =
     &["read", "diff", "write-request", "shell-request", "artifact", "review", "publish"];
 /// A year: whoever does not answer by then will not.
 const EXPIRY_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1000;
 const TEXT_CHARS_MAX: usize = 4_096;
+/// The least that checkouts may have together: a megabyte.
+const CHECKOUTS_BYTES_MIN: u64 = 1024 * 1024;
+/// The most: what every number format holds exactly.
+const CHECKOUTS_BYTES_MAX: u64 = 1 << 53;
+/// How many patterns, commands, and arguments of one command there may be.
+const LIST_MAX: usize = 256;
 
 pub(crate) const PRESETS: &[&str] = &["strict", "default"];
 
 #[rustfmt::skip]
-pub(crate) const SETTINGS: [Setting; 25] = [
+pub(crate) const SETTINGS: [Setting; 29] = [
     Setting { section: Section::Hub, key: "listen", kind: Kind::Address },
     Setting { section: Section::Hub, key: "database_url", kind: Kind::DatabaseUrl },
     Setting { section: Section::Hub, key: "runs_max", kind: RUNS_MAX },
@@ -76,6 +89,10 @@ pub(crate) const SETTINGS: [Setting; 25] = [
     Setting { section: Section::Hub, key: "accept_ms", kind: MILLISECONDS },
     Setting { section: Section::Hub, key: "prepare_ms", kind: MILLISECONDS },
     Setting { section: Section::Hub, key: "stop_ms", kind: MILLISECONDS },
+    Setting { section: Section::Hub, key: "checkouts_max_bytes", kind: CHECKOUTS },
+    Setting { section: Section::Workspace, key: "copy", kind: Kind::Patterns },
+    Setting { section: Section::Workspace, key: "setup", kind: Kind::Commands },
+    Setting { section: Section::Hub, key: "own_runs", kind: Kind::Word(&["refuse", "approve"]) },
     Setting { section: Section::Policy, key: "preset", kind: Kind::Word(PRESETS) },
     Setting { section: Section::Agent, key: "label", kind: Kind::Text },
     Setting { section: Section::Agent, key: "backend", kind: Kind::Text },
@@ -112,6 +129,7 @@ impl Setting {
         match *parts.as_slice() {
             ["hub", key] => Section::Hub.setting(key),
             ["policy", key] => Section::Policy.setting(key),
+            ["workspace", key] => Section::Workspace.setting(key),
             ["agents", _, key] => Section::Agent.setting(key),
             ["backends", _, key] | ["backends", _, key, _] => Section::Backend.setting(key),
             _ => None,
@@ -152,6 +170,13 @@ impl Setting {
             Kind::Text => format!("a text of 1 to {TEXT_CHARS_MAX} characters"),
             Kind::Texts => "a list of texts".to_owned(),
             Kind::Table => "a table of texts".to_owned(),
+            Kind::Patterns => {
+                "a list of relative paths or patterns, without \"..\", as in [\"node_modules\"]".to_owned()
+            }
+            Kind::Commands => {
+                "a list of commands, each a list of a program and its arguments, as in [[\"npm\", \"ci\"]]"
+                    .to_owned()
+            }
         }
     }
 
@@ -173,6 +198,10 @@ impl Setting {
             Kind::Amount => text.is_some_and(|text| text.parse::<Dollars>().is_ok()),
             Kind::Text | Kind::Table => text.is_some_and(is_text),
             Kind::Texts => all(&is_text),
+            Kind::Patterns => all(&|text| is_text(text) && is_pattern(text)) && is_bounded(value),
+            Kind::Commands => {
+                is_bounded(value) && value.as_array().is_some_and(|all| all.iter().all(is_command))
+            }
         }
     }
 
@@ -198,6 +227,7 @@ impl Setting {
                 matches!((amount(value), amount(base)), (Some(value), Some(base)) if value <= base)
             }
             Kind::Address | Kind::DatabaseUrl | Kind::Text | Kind::Texts | Kind::Table => false,
+            Kind::Patterns | Kind::Commands => false,
         }
     }
 
@@ -217,6 +247,27 @@ impl Setting {
             _ => None,
         }
     }
+}
+
+fn is_bounded(value: &Value) -> bool {
+    value.as_array().is_some_and(|items| items.len() <= LIST_MAX)
+}
+
+/// Whether it names something below the workspace. What a `.gitignore` would take for a comment or an exception does not.
+fn is_pattern(text: &str) -> bool {
+    let leads_out = text.split('/').any(|part| matches!(part, "." | ".."));
+    !text.starts_with(['/', '!', '#']) && !text.contains(['\\', '\n', '\r', '\0']) && !leads_out
+}
+
+/// Whether it is a program with its arguments; only an argument may be empty.
+fn is_command(value: &Value) -> bool {
+    let is_argument = |part: &Value| {
+        part.as_str().is_some_and(|text| text.chars().count() <= TEXT_CHARS_MAX && !text.contains('\0'))
+    };
+    let program = value.as_array().and_then(|parts| parts.first()?.as_str());
+    program.is_some_and(|program| !program.is_empty())
+        && is_bounded(value)
+        && value.as_array().is_some_and(|parts| parts.iter().all(is_argument))
 }
 
 fn quoted(words: &[&str]) -> String {

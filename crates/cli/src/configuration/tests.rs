@@ -231,7 +231,16 @@ fn what_is_wrong_is_told_with_file_and_line_and_what_was_meant() {
         assert_eq!(Yard::with("", text).wrong(), [format!("project/runyard.toml:{expected}")], "{text}");
     }
     check("\n[hbu]\n", "2: unknown key \"hbu\"; did you mean \"hub\"?");
-    check("[workspace]\n", "1: unknown key \"workspace\"; there are actions, agents, backends, hub, policy");
+    check("[zzz]\n", "1: unknown key \"zzz\"; there are actions, agents, backends, hub, policy, workspace");
+    check(
+        "[workspace]\ncopy = [\"/etc\"]\n",
+        "2: \"workspace.copy\": expected a list of relative paths or patterns, without \"..\", as in [\"node_modules\"]",
+    );
+    check(
+        "[workspace]\nsetup = \"npm ci\"\n",
+        "2: \"workspace.setup\": expected a list of commands, each a list of a program and its arguments, as in \
+         [[\"npm\", \"ci\"]], found a text",
+    );
     check("[hub]\nlisen = 1\n", "2: unknown key \"hub.lisen\"; did you mean \"listen\"?");
     check("agents.demo.lable = 1", "1: unknown key \"agents.demo.lable\"; did you mean \"label\"?");
     check("[policy]\nrules = []\n", "2: unknown key \"policy.rules\"; did you mean \"rule\"?");

@@ -1,5 +1,6 @@
 //! Following a run to its end, over whatever happens to the hub meanwhile.
 
+use std::collections::VecDeque;
 use std::io::Write;
 use std::time::Duration;
 
@@ -7,48 +8,58 @@ use runyard::{ActionError, Code};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::ask::{Asking, Choice};
+use super::answers::{Said, Wish};
+use super::ask::{Asking, Choice, Open};
+use super::review::{self, Desk};
 use super::show::Screen;
 use super::{Shown, data};
 use crate::home::Home;
+use crate::hub_client::Events;
 use crate::hub_here::{AnyHub, Stay};
-use crate::patches;
+use crate::patches::{self, Changes};
 
 /// How long a hub that went away is waited for.
 const AWAY_MAX: Duration = Duration::from_secs(60);
 /// How often it is looked for meanwhile.
 const LOOK: Duration = Duration::from_millis(250);
+/// How many events are held back while something is talked over with the person.
+const HELD_MAX: usize = 256;
+/// What a command ends with that left its run waiting.
+const LEFT: u8 = 1;
 
-/// Shows the run until it is at its end, and gives the exit code. Where applying was confirmed already it is not asked again.
+/// What is known about applying before the run asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Applying {
+    /// The person is asked.
+    Asked,
+    /// It was confirmed with the command, so that it is not asked again.
+    Confirmed,
+}
+
+/// Shows a new run until it is at its end, and gives the exit code.
 pub(crate) async fn to_the_end(
     home: &Home,
     hub: &mut AnyHub,
     made: &Value,
     shown: Shown,
-    confirmed: bool,
+    applying: Applying,
     stop: &CancellationToken,
 ) -> Result<u8, ActionError> {
-    let run = made["run"]["id"].as_str().unwrap_or_default().to_owned();
-    let mut following = Following {
-        home,
-        hub,
-        run,
-        shown,
-        last: 0,
-        screen: Screen::new(shown == Shown::Text, made),
-        asking: Asking::default(),
-        stop,
-        cancelled: false,
-        confirmed,
-    };
-    let end = following.follow().await?;
-    following.screen.end(&end);
-    if shown == Shown::Json {
-        let envelope =
-            following.hub.client().invoke("run_show", json!({"id": following.run}), false, None).await?;
-        write_line(&serde_json::to_string_pretty(&envelope).unwrap_or_default());
-    }
-    Ok(exit_code(&end))
+    Following::of(home, hub, made, shown, applying, stop).finish().await
+}
+
+/// The same for a run that is already there, from here on. What it waits for is asked.
+pub(crate) async fn from_here(
+    home: &Home,
+    hub: &mut AnyHub,
+    run: &Value,
+    shown: Shown,
+    stop: &CancellationToken,
+) -> Result<u8, ActionError> {
+    let mut following = Following::of(home, hub, run, shown, Applying::Asked, stop);
+    following.last = run["run"]["lastSequence"].as_u64().unwrap_or_default();
+    following.take_up(&run["run"]["openApprovals"]).await?;
+    following.finish().await
 }
 
 struct Following<'a> {
@@ -62,13 +73,78 @@ struct Following<'a> {
     asking: Asking,
     stop: &'a CancellationToken,
     cancelled: bool,
-    /// Whether applying was confirmed with the command, so that it is not asked again.
-    confirmed: bool,
+    applying: Applying,
+    /// Events that came while something was talked over with the person.
+    held: VecDeque<String>,
 }
 
-impl Following<'_> {
-    /// Gives the event that ended the run.
-    async fn follow(&mut self) -> Result<Value, ActionError> {
+/// How following a run ended.
+enum Outcome {
+    /// With the event that ended the run.
+    Ended(Value),
+    /// The person left it waiting.
+    Left,
+}
+
+impl<'a> Following<'a> {
+    fn of(
+        home: &'a Home,
+        hub: &'a mut AnyHub,
+        made: &Value,
+        shown: Shown,
+        applying: Applying,
+        stop: &'a CancellationToken,
+    ) -> Self {
+        Following {
+            home,
+            hub,
+            run: made["run"]["id"].as_str().unwrap_or_default().to_owned(),
+            shown,
+            last: 0,
+            screen: Screen::new(shown == Shown::Text, made),
+            asking: Asking::default(),
+            stop,
+            cancelled: false,
+            applying,
+            held: VecDeque::new(),
+        }
+    }
+
+    async fn finish(mut self) -> Result<u8, ActionError> {
+        let end = match self.follow().await? {
+            Outcome::Ended(end) => end,
+            Outcome::Left => return Ok(LEFT),
+        };
+        self.screen.end(&end);
+        if self.shown == Shown::Json {
+            let envelope = self.hub.client().invoke("run_show", json!({"id": self.run}), false, None).await?;
+            write_line(&serde_json::to_string_pretty(&envelope).unwrap_or_default());
+        }
+        Ok(exit_code(&end))
+    }
+
+    /// What a run that is already there waits for, as if it were asked just now.
+    async fn take_up(&mut self, open: &Value) -> Result<(), ActionError> {
+        let first = self.call("run_events", json!({"id": self.run, "limit": 1})).await?;
+        self.asking.event(&first["events"][0], &mut self.screen);
+        for id in open.as_array().into_iter().flatten() {
+            let found = self.call("approval_show", json!({"id": id})).await?;
+            let mut asked = found["approval"].clone();
+            asked["approvalId"] = id.clone();
+            let event = json!({"type": "run.approval.requested", "payload": asked});
+            self.before(&event).await;
+            self.screen.event(&event);
+            self.asking.event(&event, &mut self.screen);
+        }
+        Ok(())
+    }
+
+    async fn call(&self, action: &str, input: Value) -> Result<Value, ActionError> {
+        data(self.hub.client().invoke(action, input, true, None).await?)
+    }
+
+    /// Follows the run until it ends, or until the person leaves it.
+    async fn follow(&mut self) -> Result<Outcome, ActionError> {
         loop {
             let mut events = match self.hub.client().follow(&self.run, self.last).await {
                 Ok(events) => events,
@@ -79,22 +155,28 @@ impl Following<'_> {
                 Err(error) => return Err(error),
             };
             loop {
-                let heard = tokio::select! {
-                    heard = events.next() => heard,
-                    choice = self.asking.chosen(&mut self.screen) => {
-                        self.answer(choice).await;
-                        continue;
-                    }
-                    () = self.stop.cancelled(), if !self.cancelled => {
-                        self.cancel().await;
-                        continue;
-                    }
+                let heard = match self.held.pop_front() {
+                    Some(text) => Ok(Some(text)),
+                    None => tokio::select! {
+                        heard = events.next() => heard,
+                        choice = self.asking.chosen(&mut self.screen) => {
+                            if choice.said == Said::Later {
+                                self.leave(&choice.approval);
+                                return Ok(Outcome::Left);
+                            }
+                            self.answer(choice, &mut events).await;
+                            continue;
+                        }
+                        () = self.stop.cancelled(), if !self.cancelled => {
+                            self.cancel().await;
+                            continue;
+                        }
+                    },
                 };
                 match heard {
                     Ok(Some(text)) => {
-                        self.before(&text).await;
-                        if let Some(end) = self.event(&text) {
-                            return Ok(end);
+                        if let Some(end) = self.event(&text).await {
+                            return Ok(Outcome::Ended(end));
                         }
                     }
                     // The stream is over without an end of the run, or the hub is gone: its next one goes on.
@@ -106,33 +188,31 @@ impl Following<'_> {
     }
 
     /// Changes are shown before they are asked about; what was confirmed is answered.
-    async fn before(&mut self, text: &str) {
-        let Ok(event) = serde_json::from_str::<Value>(text) else { return };
+    async fn before(&mut self, event: &Value) {
         let (kind, payload) = (&event["type"], &event["payload"]);
         if kind != "run.approval.requested" || payload["request"]["kind"] != "apply" {
             return;
         }
-        if self.confirmed {
+        if self.applying == Applying::Confirmed {
             let input =
                 json!({"id": payload["approvalId"], "decision": "approve", "digest": payload["digest"]});
-            let outcome =
-                self.hub.client().invoke("approval_resolve", input, true, None).await.and_then(data);
-            if let Err(error) = outcome {
+            if let Err(error) = self.call("approval_resolve", input).await {
                 self.screen.say(&format!("Not answered: {}", said(&error)));
             }
         } else if self.shown == Shown::Text && payload["request"]["undo"] != true {
-            let found = self.hub.client().invoke("run_diff", json!({"id": self.run}), true, None).await;
-            let Ok(found) = found.and_then(data) else { return };
-            if let Ok(lines) =
-                patches::lines(self.hub.client(), &self.run, &found, patches::LINES_SHOWN).await
-            {
+            let (client, digest) = (self.hub.client(), payload["digest"].as_str().unwrap_or_default());
+            let changes = Changes::beginning(client, &self.run).await;
+            let Ok(changes) = changes.and_then(|changes| changes.with_digest(digest)) else { return };
+            if let Ok(lines) = changes.lines(client, patches::LINES_SHOWN).await {
                 self.screen.changes(&lines);
             }
         }
     }
 
-    fn event(&mut self, text: &str) -> Option<Value> {
+    /// Takes in an event; gives it back where it ends the run.
+    async fn event(&mut self, text: &str) -> Option<Value> {
         let event: Value = serde_json::from_str(text).ok()?;
+        self.before(&event).await;
         self.last = event["sequence"].as_u64().unwrap_or(self.last);
         match self.shown {
             Shown::Events => write_line(text),
@@ -146,15 +226,26 @@ impl Following<'_> {
         matches!(kind, "run.completed" | "run.failed" | "run.cancelled").then_some(event)
     }
 
-    async fn answer(&mut self, choice: Choice) {
-        let Choice { approval, open, approve, scope, answer } = choice;
-        let decision = if approve { "approve" } else { "reject" };
-        let mut input = json!({"id": approval, "decision": decision, "digest": open.digest, "scope": scope});
-        if let Some(answer) = answer {
-            input["answer"] = answer;
-        }
-        let outcome = self.hub.client().invoke("approval_resolve", input, true, None).await.and_then(data);
-        if let Err(error) = outcome {
+    async fn answer(&mut self, choice: Choice, events: &mut Events) {
+        let Choice { approval, open, said: chosen } = choice;
+        let input = match chosen {
+            Said::Decided { approve, scope, answer } => {
+                let decision = if approve { "approve" } else { "reject" };
+                let mut input =
+                    json!({"id": approval, "decision": decision, "digest": open.digest, "scope": scope});
+                if let Some(answer) = answer {
+                    input["answer"] = answer;
+                }
+                input
+            }
+            Said::Wishes(wish) => match self.dialog(&approval, &open, wish, events).await {
+                Reviewed::Answer(input) => input,
+                Reviewed::NotYet => return self.asking.again(approval, open),
+                Reviewed::Gone => return,
+            },
+            Said::Later | Said::Help => return self.asking.again(approval, open),
+        };
+        if let Err(error) = self.call("approval_resolve", input).await {
             self.screen.say(&format!("Not answered: {}", said(&error)));
             // Somebody else's decision counts, and comes as an event. Whatever else was wrong, it is still open.
             if *error.code() != Code::Conflict {
@@ -163,12 +254,66 @@ impl Following<'_> {
         }
     }
 
+    /// Talks it over with the person. Events are held back meanwhile, but for the one that settles it: then there is nothing left
+    /// to talk about.
+    async fn dialog(&mut self, approval: &str, open: &Open, wish: Wish, events: &mut Events) -> Reviewed {
+        let mut held = VecDeque::new();
+        let mut desk = Desk {
+            client: self.hub.client(),
+            run: &self.run,
+            screen: &mut self.screen,
+            keyboard: &mut self.asking.keyboard,
+        };
+        let mut listens = true;
+        let verdict = {
+            let mut verdict = std::pin::pin!(desk.verdict(approval, &open.digest, wish));
+            loop {
+                tokio::select! {
+                    verdict = &mut verdict => break Some(verdict),
+                    heard = events.next(), if listens && held.len() < HELD_MAX => match heard {
+                        Ok(Some(text)) => {
+                            let settled = settles(&text, approval);
+                            held.push_back(text);
+                            if settled {
+                                break None;
+                            }
+                        }
+                        // Whoever follows finds out again.
+                        Ok(None) | Err(_) => listens = false,
+                    },
+                    () = self.stop.cancelled(), if !self.cancelled => break None,
+                }
+            }
+        };
+        self.held.extend(held);
+        match verdict {
+            Some(Ok(verdict)) => {
+                review::answer(approval, &open.digest, verdict).map_or(Reviewed::NotYet, Reviewed::Answer)
+            }
+            Some(Err(error)) => {
+                self.screen.say(&format!("Not shown: {}", said(&error)));
+                Reviewed::NotYet
+            }
+            None => {
+                self.asking.leave_off(&mut self.screen);
+                Reviewed::Gone
+            }
+        }
+    }
+
+    /// The run stays as it is, and so does what it asks.
+    fn leave(&mut self, approval: &str) {
+        let run = &self.run;
+        self.screen.say(&format!(
+            "Left open: \"runyard apply {run}\" asks again, \"runyard approvals reject {approval}\" rejects it."
+        ));
+    }
+
     async fn cancel(&mut self) {
         self.cancelled = true;
         self.screen.say("Cancelling the run; press Ctrl-C again to leave at once.");
         let input = json!({"id": self.run, "reason": "Ctrl-C at the terminal"});
-        let outcome = self.hub.client().invoke("run_cancel", input, true, None).await.and_then(data);
-        if let Err(error) = outcome {
+        if let Err(error) = self.call("run_cancel", input).await {
             self.screen.say(&format!("Not cancelled: {}", said(&error)));
         }
     }
@@ -202,6 +347,26 @@ impl Following<'_> {
             self.run
         );
         Err(ActionError::new(Code::ExternalServiceError, message))
+    }
+}
+
+/// What came of talking it over.
+enum Reviewed {
+    /// An answer.
+    Answer(Value),
+    /// The person has not decided.
+    NotYet,
+    /// There is nothing to decide any more.
+    Gone,
+}
+
+/// Whether an event leaves nothing to decide about an approval.
+fn settles(text: &str, approval: &str) -> bool {
+    let event: Value = serde_json::from_str(text).unwrap_or_default();
+    match event["type"].as_str() {
+        Some("run.approval.resolved") => event["payload"]["approvalId"] == approval,
+        Some("run.completed" | "run.failed" | "run.cancelled") => true,
+        _ => false,
     }
 }
 

@@ -174,6 +174,10 @@ impl Screen {
                 let by = one_line(payload["decidedBy"]["id"].as_str().unwrap_or_default());
                 self.line(&format!("{} by {by}", self.paint("1", &text("resolution"))));
             }
+            "run.approval.snoozed" => {
+                let by = one_line(payload["by"]["id"].as_str().unwrap_or_default());
+                self.line(&self.dim(&format!("snoozed by {by} until {}", text("until"))));
+            }
             "run.applied" => {
                 let commit =
                     payload["commit"].as_str().map(|commit| format!(" as commit {}", one_line(commit)));

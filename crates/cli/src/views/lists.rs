@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::single::snoozed_for;
 use super::{age, items, row, table, text};
 
 pub(super) fn runs(data: &Value) -> Value {
@@ -30,13 +31,15 @@ pub(super) fn changes(data: &Value) -> Value {
 }
 
 pub(super) fn approvals(data: &Value) -> Value {
+    let sleeps = items(data, "approvals").any(|approval| !snoozed_for(approval).is_empty());
     let rows = items(data, "approvals").map(|approval| {
-        row([
-            ("id", approval["id"].clone()),
-            ("risk", approval["risk"].clone()),
-            ("expires", age(&approval["expiresAt"]).into()),
-            ("asked", approval["title"].clone()),
-        ])
+        let [id, risk] = ["id", "risk"].map(|name| (name, approval[name].clone()));
+        let expires = ("expires", age(&approval["expiresAt"]).into());
+        let asked = ("asked", approval["title"].clone());
+        match sleeps {
+            true => row([id, risk, expires, ("snoozed", snoozed_for(approval).into()), asked]),
+            false => row([id, risk, expires, asked]),
+        }
     });
     let more = data["next"].as_str().map(|next| format!("runyard approvals list --after {next}"));
     table(rows.collect(), more, "Nothing waits for an approval.")

@@ -66,10 +66,15 @@ pub(super) fn approval(approval: &Value) -> Value {
         ("risk", text(&approval["risk"])),
         ("run", text(&approval["runId"])),
         ("expires", age(&approval["expiresAt"])),
+        ("snoozed", snoozed_for(approval)),
         ("digest", text(&approval["digest"])),
     ]);
     shown.push_str("\nexactly:\n");
     shown.push_str(&asked(approval).join("\n"));
+    let request = &approval["request"];
+    if request["kind"] == "apply" && request["undo"] != true {
+        shown.push_str(&format!("\nLook at it with: runyard diff {}", text(&approval["runId"])));
+    }
     if approval["state"] == "open" {
         shown.push_str(&format!("\nAnswer with: runyard approvals approve {id}, or reject"));
     }
@@ -79,6 +84,16 @@ pub(super) fn approval(approval: &Value) -> Value {
 pub(super) fn resolved(approval: &Value) -> Value {
     let by = text(&approval["decidedBy"]["id"]);
     format!("{} by {by}: {}", text(&approval["state"]), text(&approval["title"])).into()
+}
+
+pub(super) fn snoozed(approval: &Value) -> Value {
+    format!("Snoozed, back {}: {}", snoozed_for(approval), text(&approval["title"])).into()
+}
+
+/// When an approval that sleeps comes back.
+pub(super) fn snoozed_for(approval: &Value) -> String {
+    let back = age(&approval["snoozedUntil"]);
+    if back.starts_with("in ") { back } else { String::new() }
 }
 
 pub(super) fn workspace(workspace: &Value, sentence: &str) -> Value {
@@ -94,7 +109,46 @@ pub(super) fn rule_added(data: &Value) -> Value {
         None => String::new(),
     };
     let (id, covers) = (text(&rule["id"]), text(&data["covers"]));
-    format!("Added {id}: {what}. It covers {covers}.{hint} It counts at once, for running runs too.").into()
+    let changes = preview(&data["preview"]);
+    let said = if data["dryRun"] == true {
+        format!("The rule {what} would cover {covers}.{hint}\n{changes}\nNothing is stored.")
+    } else {
+        format!(
+            "Added {id}: {what}. It covers {covers}.{hint} It counts at once, for running runs too.\n{changes}"
+        )
+    };
+    printable(&said).into()
+}
+
+/// What a rule changes, in lines.
+fn preview(preview: &Value) -> String {
+    let [requests, runs] = [&preview["requests"], &preview["runs"]].map(text);
+    let older = if preview["more"] == true { " (older ones were not looked at)" } else { "" };
+    let mut lines = vec![match items(preview, "changed").count() {
+        0 => format!("Of {requests} requests in the last {runs} runs{older} it would have changed none."),
+        _ => format!("Of {requests} requests in the last {runs} runs{older} it would have changed:"),
+    }];
+    for changed in items(preview, "changed") {
+        let [before, after, times, what] =
+            [&changed["before"], &changed["after"], &changed["times"], &changed["what"]].map(text);
+        let decided = match changed["decided"].as_str() {
+            Some(decided) => format!(", {decided} by a person then"),
+            None => String::new(),
+        };
+        lines.push(format!("  {before} → {after}  {what}  ({times}×{decided})"));
+    }
+    if let Some(more @ 1..) = preview["notShown"].as_u64() {
+        lines.push(format!("  … and {more} more"));
+    }
+    let also: Vec<&Value> = items(preview, "also").collect();
+    if !also.is_empty() {
+        lines.push("It also decides, of what is often asked for:".to_owned());
+    }
+    for sample in also {
+        let [before, after, what] = [&sample["before"], &sample["after"], &sample["what"]].map(text);
+        lines.push(format!("  {before} → {after}  {what}"));
+    }
+    lines.join("\n")
 }
 
 pub(super) fn rule_removed(data: &Value) -> Value {
@@ -109,6 +163,9 @@ pub(super) fn judged(data: &Value) -> Value {
     }
     for note in items(data, "notes") {
         shown.push_str(&format!("\n  note: {}", text(note)));
+    }
+    if data["replay"].is_object() {
+        shown.push_str(&format!("\n{}", preview(&data["replay"])));
     }
     printable(&shown).into()
 }

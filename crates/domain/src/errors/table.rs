@@ -190,6 +190,13 @@ table! {
         "Raise the budget in the execution policy or narrow the task, then start a new run."
     OutcomeUnknown "outcome_unknown" FailFast 409 1 CONFLICT AfterRecovery
         "Check by hand whether the named step took effect, then start a new run from there."
+    SetupFailed "setup_failed" Permanent 502 1 FAILED AfterRecovery
+        "Read the step's output in the run's log, correct `[workspace] setup` or what it needs, then start a new run."
+    CheckoutsFull "checkouts_full" Permanent 507 1 LIMIT AfterRecovery
+        "Run `runyard gc` to collect checkouts of runs that have ended, or raise `checkouts_max_bytes` of `[hub]`, then start a \
+         new run."
+    CheckoutCollected "checkout_collected" Permanent 410 1 NOT_FOUND AfterRecovery
+        "Bring the archived patch that the message names to your files with `git apply`, or start a new run."
     RedactedContent "redacted_content" Permanent 400 1 INVALID_PARAMS No
         "Remove the secret or placeholder from the input and refer to a stored secret by name."
 

@@ -24,6 +24,12 @@ impl fmt::Display for Because {
                 write!(f, "the rule `{id}`, good for one time, says so")
             }
             Because::Rule { id, scope: Scope::Run } => write!(f, "the rule `{id}` of this run says so"),
+            Because::Rule { id, scope: Scope::Session } => {
+                write!(f, "the rule `{id}` of this session says so")
+            }
+            Because::Rule { id, scope: Scope::Project } => {
+                write!(f, "the rule `{id}` of this project says so")
+            }
             Because::Rule { id, scope: Scope::Always } => write!(f, "the rule `{id}` says so"),
             Because::MayMatch { id } => {
                 write!(

@@ -14,7 +14,7 @@ use super::policy::{Policy, Preset};
 use super::request::{Request, SideEffects};
 use super::risk::{self, Risk};
 use super::rule::{Effect, Rule, RuleKind, Scope};
-use crate::{RunId, Timestamp};
+use crate::{RunId, SessionId, Timestamp};
 
 pub(super) use shell::spots;
 
@@ -37,6 +37,8 @@ pub struct Subject<'a> {
     pub workspace: &'a str,
     /// The run, where there is one.
     pub run: Option<RunId>,
+    /// Its session, where there is one.
+    pub session: Option<SessionId>,
     /// Where it writes.
     pub place: Place,
     /// Whether the execution policy lets a person be asked.

@@ -26,6 +26,17 @@ impl Preset {
     }
 }
 
+/// Whether a person may approve what a run asks that they started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnRuns {
+    /// Yes.
+    #[default]
+    Approve,
+    /// No: somebody else does. They may still reject it.
+    Refuse,
+}
+
 /// Everything that decides requests, as one version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -47,9 +58,6 @@ pub struct Policy {
 impl Policy {
     /// The rules that speak for this subject, the base first.
     pub(super) fn in_force<'a>(&'a self, subject: &'a Subject<'_>) -> impl Iterator<Item = &'a Rule> {
-        self.rules
-            .iter()
-            .chain(&self.stored)
-            .filter(|rule| rule.is_in_force(subject.agent, subject.workspace, subject.run, subject.now))
+        self.rules.iter().chain(&self.stored).filter(|rule| rule.is_in_force(subject))
     }
 }

@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::judge::Subject;
 use super::pattern::{InvalidPattern, Pattern, Shape};
-use crate::{RunId, Timestamp};
+use crate::{RunId, SessionId, Timestamp};
 
 /// What becomes of a request, from the mildest to the most severe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -84,7 +85,7 @@ impl RuleKind {
     }
 }
 
-/// How long a rule holds. Sessions and projects will be further scopes.
+/// How long a rule holds, and where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -92,9 +93,26 @@ pub enum Scope {
     Once,
     /// As long as its run.
     Run,
+    /// In the runs of its session.
+    Session,
+    /// In its workspace, until it is removed or expires.
+    Project,
     /// Until it is removed or expires.
     #[default]
     Always,
+}
+
+impl Scope {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Scope::Once => "once",
+            Scope::Run => "run",
+            Scope::Session => "session",
+            Scope::Project => "project",
+            Scope::Always => "always",
+        }
+    }
 }
 
 /// Why something is no rule.
@@ -115,6 +133,15 @@ pub enum InvalidRule {
     /// A run beside a scope that has none.
     #[error("run: only rules of scope `run` or `once` name a run")]
     RunUnused,
+    /// A session's rule without its session.
+    #[error("session: a rule of scope `session` names its session")]
+    SessionMissing,
+    /// A session beside a scope that has none.
+    #[error("session: only rules of scope `session` name a session")]
+    SessionUnused,
+    /// A project's rule without its workspace.
+    #[error("workspace: a rule of scope `project` names its workspace")]
+    WorkspaceMissing,
     /// An empty name.
     #[error("{field}: is not empty; leave it out instead")]
     EmptyName {
@@ -158,6 +185,9 @@ pub struct RuleText {
     /// For which run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
+    /// For which session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
     /// When it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<Timestamp>,
@@ -175,6 +205,7 @@ impl RuleText {
             workspace: None,
             scope: Scope::Always,
             run: None,
+            session: None,
             expires: None,
         }
     }
@@ -192,17 +223,27 @@ impl TryFrom<RuleText> for Rule {
         if text.kind == RuleKind::Secret && text.effect != Effect::Deny {
             return Err(InvalidRule::SecretNotDenied);
         }
-        match (text.scope, text.run) {
-            (Scope::Run, None) => return Err(InvalidRule::RunMissing),
-            (Scope::Always, Some(_)) => return Err(InvalidRule::RunUnused),
-            _ => {}
-        }
+        check_scope(&text)?;
         let names = [("id", &text.id), ("agent", &text.agent), ("workspace", &text.workspace)];
         if let Some((field, _)) = names.into_iter().find(|(_, name)| name.as_deref() == Some("")) {
             return Err(InvalidRule::EmptyName { field });
         }
         let id = text.id.clone().unwrap_or_else(|| named_by_content(&text));
         Ok(Rule { text, id, pattern })
+    }
+}
+
+/// A rule names what its scope is bound to, and nothing that it is not.
+const fn check_scope(text: &RuleText) -> Result<(), InvalidRule> {
+    match (text.scope, text.run, text.session) {
+        (Scope::Run, None, _) => Err(InvalidRule::RunMissing),
+        (Scope::Session | Scope::Project | Scope::Always, Some(_), _) => Err(InvalidRule::RunUnused),
+        (Scope::Session, _, None) => Err(InvalidRule::SessionMissing),
+        (Scope::Once | Scope::Run | Scope::Project | Scope::Always, _, Some(_)) => {
+            Err(InvalidRule::SessionUnused)
+        }
+        (Scope::Project, ..) if text.workspace.is_none() => Err(InvalidRule::WorkspaceMissing),
+        _ => Ok(()),
     }
 }
 
@@ -262,19 +303,14 @@ impl Rule {
         self.pattern.as_ref()
     }
 
-    /// Whether it speaks for this agent, workspace and run at this time.
-    pub(super) fn is_in_force(
-        &self,
-        agent: &str,
-        workspace: &str,
-        run: Option<RunId>,
-        now: Timestamp,
-    ) -> bool {
+    /// Whether it speaks for this subject at its time.
+    pub(super) fn is_in_force(&self, subject: &Subject<'_>) -> bool {
         let text = &self.text;
-        text.agent.as_deref().is_none_or(|mine| mine == agent)
-            && text.workspace.as_deref().is_none_or(|mine| mine == workspace)
-            && text.run.is_none_or(|mine| Some(mine) == run)
-            && text.expires.is_none_or(|end| now < end)
+        text.agent.as_deref().is_none_or(|mine| mine == subject.agent)
+            && text.workspace.as_deref().is_none_or(|mine| mine == subject.workspace)
+            && text.run.is_none_or(|mine| Some(mine) == subject.run)
+            && text.session.is_none_or(|mine| Some(mine) == subject.session)
+            && text.expires.is_none_or(|end| subject.now < end)
     }
 }
 

@@ -72,6 +72,7 @@ events! {
     Started(Started) "run.started"
     ApprovalRequested(ApprovalRequested) "run.approval.requested"
     ApprovalResolved(ApprovalResolved) "run.approval.resolved"
+    ApprovalSnoozed(ApprovalSnoozed) "run.approval.snoozed"
     ApprovalUsed(ApprovalUsed) "run.approval.used"
     GateJudged(GateJudged) "run.gate.judged"
     Applying(Applying) "run.applying"

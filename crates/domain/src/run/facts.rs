@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use crate::artifact::{ArtifactReady, PreviewReady};
+
 use super::budget::Usage;
 use super::changes::Carries;
 use super::failure::{Failure, FailureKind};
 use super::fold::Metrics;
 use crate::gate::{Effect, Request, Risk};
 use crate::{
-    ActorKind, ApprovalId, Code, CommandId, Comment, ExecutionPolicy, RunId, SelectedFile, SessionId,
-    Timestamp, WorkspaceRef,
+    ActorKind, ApprovalId, Code, CommandId, Comment, ExecutionPolicy, Preparation, RunId, SelectedFile,
+    SessionId, Timestamp, WorkspaceRef,
 };
 
 /// Who did something, as a record names them.
@@ -115,6 +117,9 @@ pub struct Planned {
     pub runtime_profile: String,
     /// The preset of the gate, and the version of the policy.
     pub approval_policy: ApprovalPolicyRef,
+    /// What brings its checkout to where the agent can begin.
+    #[serde(skip_serializing_if = "Preparation::is_empty", default)]
+    pub preparation: Preparation,
 }
 
 /// Which policy a run was planned under. A later version reaches the run too.
@@ -216,6 +221,22 @@ pub enum DecisionScope {
     Once,
     /// To the same request, as often as it comes in the run.
     Run,
+    /// As for the run; and a rule allows it in the runs of its session.
+    Session,
+    /// As for the run; and a rule allows it in the workspace.
+    Project,
+}
+
+impl DecisionScope {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            DecisionScope::Once => "once",
+            DecisionScope::Run => "run",
+            DecisionScope::Session => "session",
+            DecisionScope::Project => "project",
+        }
+    }
 }
 
 /// `run.approval.resolved`.
@@ -250,6 +271,23 @@ pub struct ApprovalResolved {
 
 fn is_false(truth: &bool) -> bool {
     !truth
+}
+
+/// `run.approval.snoozed`: somebody wants to decide later. It is no answer, and it expires later by as much.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalSnoozed {
+    /// Which one.
+    pub approval_id: ApprovalId,
+    /// Until when.
+    pub until: Timestamp,
+    /// When no answer counts as a rejection, from now on.
+    pub expires_at: Timestamp,
+    /// Who.
+    pub by: Who,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
 }
 
 /// `run.approval.used`: the decision was handed to the agent, which can happen once.
@@ -500,28 +538,6 @@ pub struct PatchProposed {
     pub files: Vec<String>,
     /// What it is, in a line.
     pub summary: String,
-}
-
-/// `run.artifact.ready`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ArtifactReady {
-    /// Its id.
-    pub artifact_id: String,
-    /// What kind of thing it is.
-    pub kind: String,
-    /// What it is, in a line.
-    pub summary: String,
-}
-
-/// `run.preview.ready`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PreviewReady {
-    /// What is shown, relative to the workspace.
-    pub path: String,
-    /// When it was read.
-    pub read_at: Timestamp,
 }
 
 /// `runtime.status`.

@@ -10,7 +10,7 @@ use super::event::RunEvent;
 use super::facts::*;
 use super::review::Review;
 use super::state::{Illegal, RunState};
-use crate::{ApprovalId, CommandId, RunId, Timestamp};
+use crate::{ApprovalId, Artifact, CommandId, RunId, Timestamp, is_relative};
 
 /// The most turns that wait in a run.
 pub const QUEUED_TURNS_MAX: usize = 64;
@@ -68,6 +68,9 @@ pub struct Run {
     /// The ids of what was produced.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub artifacts: Vec<String>,
+    /// What each of them is.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub produced: Vec<Artifact>,
     /// Tokens and cost so far.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usage: Option<Usage>,
@@ -177,6 +180,7 @@ impl Run {
             grants: Vec::new(),
             response: String::new(),
             artifacts: Vec::new(),
+            produced: Vec::new(),
             usage: None,
             review: None,
             entered_at: at,
@@ -188,6 +192,7 @@ impl Run {
         let next = self.state.apply(event)?;
         self.note(event)?;
         self.note_review(event);
+        self.note_artifact(at, event);
         let away_ms = match event {
             RunEvent::RuntimeStatus(status) => status.away_ms,
             _ => None,
@@ -300,7 +305,7 @@ impl Run {
             let (key, digest) = (asked.key.clone(), asked.digest.clone());
             let approved = RunEvent::approves(resolved.resolution);
             let (reason, answer) = (resolved.reason.clone(), resolved.answer.clone());
-            let for_the_run = approved && resolved.scope == Some(DecisionScope::Run);
+            let for_the_run = approved && resolved.scope.is_some_and(|scope| scope != DecisionScope::Once);
             let grant =
                 Grant { approval_id, key, digest, approved, for_the_run, used: false, reason, answer };
             self.grants.push(grant);
@@ -341,12 +346,18 @@ impl RunEvent {
             ],
             E::ApprovalRequested(asked) => &[("digest", &asked.digest), ("actor", &asked.actor.id)],
             E::ApprovalResolved(resolved) => &[("decidedBy", &resolved.decided_by.id)],
+            E::ApprovalSnoozed(snoozed) => &[("by", &snoozed.by.id)],
             E::Applying(applying) => &[("digest", &applying.digest)],
             E::Failed(failed) => {
                 &[("message", &failed.failure.message), ("recovery", &failed.failure.recovery)]
             }
             E::Cancelled(cancelled) => &[("by", &cancelled.by.id), ("reason", &cancelled.reason)],
             E::Degraded(degraded) => &[("reason", &degraded.reason)],
+            E::ArtifactReady(artifact) => match artifact.lacks() {
+                Some(field) => return Err(Illegal::Evidence { event: self.kind(), field }),
+                None => &[],
+            },
+            E::PreviewReady(preview) if !is_relative(&preview.path) => &[("path", "")],
             _ => &[],
         };
         match fields.iter().find(|(_, said)| said.trim().is_empty()) {

@@ -57,6 +57,9 @@ pub struct Asked {
     pub digest: String,
     /// When no answer counts as a rejection.
     pub expires_at: Timestamp,
+    /// Until when nobody wants to be reminded of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub snoozed_until: Option<Timestamp>,
 }
 
 /// An event that is not legal where the run stands. Nothing is written.
@@ -158,7 +161,9 @@ impl RunState {
                 let mut open: BTreeMap<_, _> = self.open().map(|(id, asked)| (id, asked.clone())).collect();
                 let id = asked.approval_id;
                 let (key, digest) = (asked.key.clone(), asked.digest.clone());
-                match open.insert(id, Asked { key, digest, expires_at: asked.expires_at }) {
+                match open
+                    .insert(id, Asked { key, digest, expires_at: asked.expires_at, snoozed_until: None })
+                {
                     Some(_) => Err(Illegal::Approval { event: event.kind(), approval: id }),
                     None => Ok(S::NeedsApproval { open }),
                 }
@@ -169,6 +174,17 @@ impl RunState {
                     None => Err(Illegal::Approval { event: event.kind(), approval: resolved.approval_id }),
                     Some(_) if open.is_empty() => Ok(S::Running),
                     Some(_) => Ok(S::NeedsApproval { open }),
+                }
+            }
+            (S::NeedsApproval { open }, E::ApprovalSnoozed(snoozed)) => {
+                let mut open = open.clone();
+                match open.get_mut(&snoozed.approval_id) {
+                    None => Err(Illegal::Approval { event: event.kind(), approval: snoozed.approval_id }),
+                    Some(asked) => {
+                        asked.expires_at = snoozed.expires_at;
+                        asked.snoozed_until = Some(snoozed.until);
+                        Ok(S::NeedsApproval { open })
+                    }
                 }
             }
             (S::Running, E::Applying(applying)) => Ok(S::Applying { approval_id: applying.approval_id }),

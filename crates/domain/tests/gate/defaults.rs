@@ -5,7 +5,7 @@ use runyard_domain::gate::{
     Because, Clause, Effect, Place, Policy, Preset, Question, Request, Risk, Rule, RuleKind, RuleText, Scope,
     SideEffects, judge,
 };
-use runyard_domain::{RunId, Timestamp};
+use runyard_domain::{RunId, SessionId, Timestamp};
 use serde_json::json;
 
 use Effect::{Allow, Ask, Deny};
@@ -309,8 +309,19 @@ fn c11_a_rule_speaks_only_for_its_agent_workspace_run_and_time() {
     rules(&[limited(for_run(run))], &read("a"), Deny);
     rules(&[limited(for_run(other))], &read("a"), Allow);
     rules(&[limited(|text| text.scope = Scope::Once)], &read("a"), Deny);
+    let (session, another) = (SessionId::from_parts(1, &[1; 10]), SessionId::from_parts(1, &[2; 10]));
+    let in_session =
+        |session| move |text: &mut RuleText| (text.scope, text.session) = (Scope::Session, Some(session));
+    rules(&[limited(in_session(session))], &read("a"), Deny);
+    rules(&[limited(in_session(another))], &read("a"), Allow);
+    let in_project = |label: &'static str| {
+        move |text: &mut RuleText| (text.scope, text.workspace) = (Scope::Project, Some(label.to_owned()))
+    };
+    rules(&[limited(in_project("home"))], &read("a"), Deny);
+    rules(&[limited(in_project("other"))], &read("a"), Allow);
     let mut nobody = subject();
-    nobody.run = None;
+    (nobody.run, nobody.session) = (None, None);
+    assert_eq!(judge(&policy(&[limited(in_session(session))]), &nobody, &read("a")).effect, Allow);
     assert_eq!(judge(&policy(&[limited(for_run(run))]), &nobody, &read("a")).effect, Allow);
 }
 

@@ -14,4 +14,5 @@ mod defaults;
 mod edges;
 mod rules;
 mod shell;
+mod suggested;
 mod support;

@@ -5,7 +5,7 @@ use runyard_domain::gate::{
     Because, Beyond, Clause, Effect, InvalidPattern, InvalidRule, Note, PATTERN_CHARS_MAX, Policy, Preset,
     Request, Risk, Rule, RuleKind, RuleText, Scope, judge,
 };
-use runyard_domain::{RunId, Timestamp};
+use runyard_domain::{RunId, SessionId, Timestamp};
 use serde_json::{Value, json};
 
 fn parsed(value: Value) -> Result<Rule, String> {
@@ -110,6 +110,20 @@ fn c11_a_wrong_rule_is_refused_and_says_why() {
         json!({"effect": "deny", "kind": "read", "run": RunId::from_parts(1, &[1; 10])}),
         "only rules of scope",
     );
+    let (run, session) = (RunId::from_parts(1, &[1; 10]), SessionId::from_parts(1, &[1; 10]));
+    check(json!({"effect": "deny", "kind": "read", "scope": "session"}), "names its session");
+    check(json!({"effect": "deny", "kind": "read", "scope": "project"}), "names its workspace");
+    for scope in ["once", "always", "project"] {
+        let rule =
+            json!({"effect": "deny", "kind": "read", "scope": scope, "workspace": "w", "session": session});
+        check(rule, "only rules of scope `session` name a session");
+    }
+    let both = json!({"effect": "deny", "kind": "read", "scope": "run", "run": run, "session": session});
+    check(both, "only rules of scope `session` name a session");
+    for scope in ["session", "project"] {
+        let rule = json!({"effect": "deny", "kind": "read", "scope": scope, "workspace": "w", "run": run});
+        check(rule, "only rules of scope `run` or `once` name a run");
+    }
     check(json!({"effect": "deny", "kind": "read", "agent": ""}), "agent: is not empty");
     check(json!({"effect": "deny", "kind": "read", "workspace": ""}), "workspace: is not empty");
     check(json!({"effect": "deny", "kind": "read", "id": ""}), "id: is not empty");
@@ -235,9 +249,7 @@ fn c11_every_reason_and_note_has_its_own_sentence() {
     let rule = |scope| Because::Rule { id: "r".to_owned(), scope };
     let (path, name) = ("p".to_owned(), "n".to_owned());
     let mut sentences: Vec<String> = clauses.map(|clause| Because::Default { clause }.to_string()).to_vec();
-    sentences.extend(
-        [rule(Scope::Once), rule(Scope::Run), rule(Scope::Always)].map(|because| because.to_string()),
-    );
+    sentences.extend(SCOPES.map(|scope| rule(scope).to_string()));
     sentences.extend([
         Because::MayMatch { id: "r".to_owned() }.to_string(),
         Because::Mentions { id: "r".to_owned() }.to_string(),
@@ -278,4 +290,13 @@ fn c11_a_judgement_goes_over_the_wire() {
         })
     );
     assert_eq!(serde_json::from_value::<runyard_domain::gate::Judgement>(value).unwrap(), judgement);
+}
+
+const SCOPES: [Scope; 5] = [Scope::Once, Scope::Run, Scope::Session, Scope::Project, Scope::Always];
+
+#[test]
+fn the_word_of_a_scope_is_the_one_on_the_wire() {
+    for scope in SCOPES {
+        assert_eq!(serde_json::to_value(scope).unwrap(), scope.as_str());
+    }
 }

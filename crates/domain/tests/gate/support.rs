@@ -3,7 +3,7 @@
 use runyard_domain::gate::{
     Effect, Judgement, Place, Policy, Request, Rule, RuleKind, SideEffects, Subject, judge,
 };
-use runyard_domain::{RunId, Timestamp};
+use runyard_domain::{RunId, SessionId, Timestamp};
 use serde_json::Value;
 
 /// Who asks, under which policy.
@@ -24,6 +24,7 @@ pub(crate) fn subject() -> Subject<'static> {
         agent: "coder",
         workspace: "home",
         run: Some(RunId::from_parts(1, &[1; 10])),
+        session: Some(SessionId::from_parts(1, &[1; 10])),
         place: Place::Checkout,
         people_may_be_asked: true,
         now: Timestamp::from_unix_ms(1_700_000_000_000),

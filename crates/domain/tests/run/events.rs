@@ -13,10 +13,10 @@ use std::fmt;
 
 use runyard_domain::gate::{Effect, Request, Risk, SideEffects};
 use runyard_domain::run::{
-    CommandKind, DecisionScope, DiffState, FailureKind, OnReject, Resolution, RunEvent, Task, ToolOutcome,
-    TurnOutcome,
+    ApplyStatus, CommandKind, DecisionScope, DiffState, FailureKind, OnReject, Resolution, RunEvent, Task,
+    ToolOutcome, TurnOutcome,
 };
-use runyard_domain::{ActorKind, Approval, Network, Sandbox};
+use runyard_domain::{ActorKind, Approval, ArtifactFacts, BuildStatus, Network, PrivacyReview, Sandbox};
 use serde::Deserialize;
 use serde::de::value::{MapDeserializer, StrDeserializer};
 use serde_json::Value;
@@ -126,4 +126,8 @@ fn every_word_in_a_stored_payload_is_pinned() {
     check(words::<CommandKind>(), "/command", &["run.command.received"]);
     check(words::<TurnOutcome>(), "/outcome", &["run.turn.ended"]);
     check(words::<ToolOutcome>(), "/outcome", &["run.tool.result"]);
+    check(kinds::<ArtifactFacts>(), "/facts/kind", &["run.artifact.ready"]);
+    check(words::<ApplyStatus>(), "/facts/applyStatus", &["run.artifact.ready"]);
+    check(words::<PrivacyReview>(), "/facts/privacyReview", &["run.artifact.ready"]);
+    check(words::<BuildStatus>(), "/facts/buildStatus", &["run.artifact.ready"]);
 }

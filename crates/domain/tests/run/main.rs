@@ -9,6 +9,7 @@
     reason = "a failed expectation fails the test"
 )]
 
+mod artifacts;
 mod events;
 mod reviews;
 mod rows;

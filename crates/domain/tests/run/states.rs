@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use runyard_domain::gate::{Effect, Request, Risk};
 use runyard_domain::run::*;
 use runyard_domain::{
-    ApplyTo, ApprovalId, Code, CommandId, DiffParts, DiffStats, ExecutionPolicy, RunId, SessionId, Timestamp,
-    WorkspaceId, WorkspaceRef,
+    ApplyTo, ApprovalId, Code, CommandId, DiffParts, DiffStats, ExecutionPolicy, Preparation, RunId,
+    SessionId, Timestamp, WorkspaceId, WorkspaceRef,
 };
 use serde_json::json;
 
@@ -45,6 +45,7 @@ fn planned() -> Planned {
         workspace_policy: "allowlist".into(),
         runtime_profile: "demo".into(),
         approval_policy: ApprovalPolicyRef { preset: "default".into(), version: 1 },
+        preparation: Preparation::default(),
     }
 }
 
@@ -79,6 +80,16 @@ fn resolved(number: u8, resolution: Resolution) -> RunEvent {
         selection: None,
         comments: Vec::new(),
         revise: false,
+    })
+}
+
+fn snoozed(number: u8, until: i64) -> RunEvent {
+    RunEvent::ApprovalSnoozed(ApprovalSnoozed {
+        approval_id: approval(number),
+        until: at(until),
+        expires_at: at(until + 1000),
+        by: Who::runyard(),
+        reason: None,
     })
 }
 
@@ -187,8 +198,12 @@ fn notes() -> Vec<RunEvent> {
             artifact_id: "art".into(),
             kind: "log".into(),
             summary: "s".into(),
+            facts: None,
+            name: None,
+            content: None,
+            by: None,
         }),
-        RunEvent::PreviewReady(PreviewReady { path: "a".into(), read_at: at(0) }),
+        RunEvent::PreviewReady(PreviewReady { path: "a".into(), read_at: at(0), artifact_id: None }),
         RunEvent::RuntimeStatus(status),
         RunEvent::RuntimeDied(RuntimeDied { message: "m".into() }),
         RunEvent::RuntimeError(error.clone()),
@@ -243,6 +258,7 @@ fn c01_c02_c22_the_whole_matrix() {
         completed(),
         failed(),
         cancelled(),
+        snoozed(1, 50),
     ];
     let table: Vec<Vec<&str>> = states()
         .iter()
@@ -256,17 +272,17 @@ fn c01_c02_c22_the_whole_matrix() {
     let (g, c, d) = ("preparing", "cancelled", "completed");
     #[rustfmt::skip]
     let expected = vec![
-    // created planned accepted preparing started requested resolved applying applied completed failed cancelled
-        vec!["-", p,   "-",     "-",      "-",    "-",      "-",     "-",     "-",    "-",      x,     c], // created
-        vec!["-", "-", a,       "-",      "-",    "-",      "-",     "-",     "-",    "-",      x,     c], // planned
-        vec!["-", "-", "-",     g,        "-",    "-",      "-",     "-",     "-",    "-",      x,     c], // accepted
-        vec!["-", "-", "-",     "-",      r,      "-",      "-",     "-",     "-",    "-",      x,     c], // preparing
-        vec!["-", "-", "-",     "-",      "-",    n,        "-",     y,       "-",    d,        x,     c], // running
-        vec!["-", "-", "-",     "-",      "-",    n,        r,       "-",     "-",    "-",      x,     c], // needs approval
-        vec!["-", "-", "-",     "-",      "-",    "-",      "-",     "-",     r,      "-",      x,     c], // applying
-        vec!["-"; 12],                                                                                     // completed
-        vec!["-"; 12],                                                                                     // failed
-        vec!["-"; 12],                                                                                     // cancelled
+    // created planned accepted preparing started requested resolved applying applied completed failed cancelled snoozed
+        vec!["-", p,   "-",     "-",      "-",    "-",      "-",     "-",     "-",    "-",      x,     c,        "-"], // created
+        vec!["-", "-", a,       "-",      "-",    "-",      "-",     "-",     "-",    "-",      x,     c,        "-"], // planned
+        vec!["-", "-", "-",     g,        "-",    "-",      "-",     "-",     "-",    "-",      x,     c,        "-"], // accepted
+        vec!["-", "-", "-",     "-",      r,      "-",      "-",     "-",     "-",    "-",      x,     c,        "-"], // preparing
+        vec!["-", "-", "-",     "-",      "-",    n,        "-",     y,       "-",    d,        x,     c,        "-"], // running
+        vec!["-", "-", "-",     "-",      "-",    n,        r,       "-",     "-",    "-",      x,     c,        n], // needs approval
+        vec!["-", "-", "-",     "-",      "-",    "-",      "-",     "-",     r,      "-",      x,     c,        "-"], // applying
+        vec!["-"; 13],                                                                                     // completed
+        vec!["-"; 13],                                                                                     // failed
+        vec!["-"; 13],                                                                                     // cancelled
     ];
     assert_eq!(table, expected);
 }
@@ -289,6 +305,7 @@ fn c10_c25_every_event_type_is_named_and_is_a_note_or_in_the_matrix() {
     let moving = [
         requested(1),
         resolved(1, Resolution::Approved),
+        snoozed(1, 50),
         applying(),
         applied(),
         completed(),
@@ -338,6 +355,20 @@ fn c12_needs_approval_lasts_while_any_is_open() {
 }
 
 #[test]
+fn c12_a_snoozed_approval_stays_open_and_expires_later() {
+    let asked = states()[5].1.clone();
+    let both = [asked, vec![requested(2)]].concat();
+    let run = fold(&[both.clone(), vec![snoozed(1, 5000)]].concat()).unwrap();
+    let open: Vec<_> =
+        run.state.open().map(|(id, asked)| (id, asked.expires_at, asked.snoozed_until)).collect();
+    let other = fold(&both).unwrap().state.open().last().map(|(_, asked)| asked.expires_at).unwrap();
+    assert_eq!(open, [(approval(1), at(6000), Some(at(5000))), (approval(2), other, None)]);
+    assert!(run.grants.is_empty(), "nothing is decided");
+    let unknown = Illegal::Approval { event: "run.approval.snoozed", approval: approval(7) };
+    assert_eq!(run.state.apply(&snoozed(7, 1)), Err(unknown));
+}
+
+#[test]
 fn c12_an_approval_is_asked_once_and_resolved_once() {
     let (_, mut events) = states().remove(5);
     events.push(requested(1));
@@ -367,6 +398,12 @@ fn j07_a_decision_is_handed_on_once_unless_it_is_for_the_run() {
     check(None, 0, false);
     check(Some(DecisionScope::Once), 0, false);
     check(Some(DecisionScope::Run), 1, true);
+    check(Some(DecisionScope::Session), 1, true);
+    check(Some(DecisionScope::Project), 1, true);
+    let words = [DecisionScope::Once, DecisionScope::Run, DecisionScope::Session, DecisionScope::Project];
+    for word in words {
+        assert_eq!(serde_json::to_value(word).unwrap(), word.as_str());
+    }
 }
 
 #[test]
@@ -494,6 +531,7 @@ fn any_event() -> impl Strategy<Value = RunEvent> {
             all.push(resolved(number, resolution));
         }
         all.push(RunEvent::ApprovalUsed(ApprovalUsed { approval_id: approval(number) }));
+        all.push(snoozed(number, 50));
     }
     all.extend([applying(), applied()]);
     proptest::sample::select(all)

@@ -15,7 +15,7 @@ use runyard_backend::{
 };
 use runyard_domain::gate::{Policy, Request};
 use runyard_domain::run::{ApprovalPolicyRef, FailureKind, Task};
-use runyard_domain::{BackendProfile, ExecutionPolicy, RunId, SessionId, WorkspaceRef};
+use runyard_domain::{BackendProfile, ExecutionPolicy, Preparation, RunId, SessionId, WorkspaceRef};
 use runyard_edge::sandbox::{Confinement, Sandboxes, System};
 use runyard_edge::{AllowList, Edge, EdgeError, EdgeOptions, Supervision};
 use runyard_redact::{Redactor, TagKey};
@@ -203,6 +203,7 @@ impl Place {
                 builder.private_path(std::env::temp_dir(), "<tmp>")
             }),
             clock: Arc::clone(&self.clock) as Arc<dyn runyard_store::Clock>,
+            checkouts_max_bytes: u64::MAX,
         });
         let edge = edge.unwrap();
         let (near, far) = duplex(64 * 1024);
@@ -236,6 +237,7 @@ impl Place {
             execution_policy: ExecutionPolicy::default(),
             approval_policy: ApprovalPolicyRef { preset: "default".to_owned(), version: 0 },
             stage: Stage::Planned,
+            preparation: Preparation::default(),
             work: Work::default(),
             start: Start::Fresh {
                 task: Task::Text { text: "do it".to_owned(), redacted: false },

@@ -194,7 +194,15 @@ async fn c17_a_closed_run_is_stopped_before_the_hub_hears_so_and_keeps_only_its_
     let mut left: Vec<_> =
         fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
-    assert_eq!(left, ["base", "checkout"]);
+    assert_eq!(left, ["base", "checkout", "owner.json"]);
+    let owner: serde_json::Value =
+        serde_json::from_slice(&fs::read(directory.join("owner.json")).unwrap()).unwrap();
+    assert_eq!((&owner["run"], &owner["edge"]), (&run.to_string().into(), &"edge".into()), "{owner}");
+    assert_eq!(owner["workspace"], place.workspace.id.to_string());
+    assert!(
+        owner["madeAt"].is_string() && owner["endedAt"].is_string() && owner["bytes"].is_u64(),
+        "{owner}"
+    );
 
     hub.send(ToEdge::Close { run, generation: 1, over: true }).await;
     assert_eq!(hub.next().await, FromEdge::Closed { run, generation: 1 }, "closing again is answered again");

@@ -149,6 +149,7 @@ fn edge(kept: Kept) -> Edge {
             Redactor::builder(TagKey::from_bytes([7; 32])).known(known)
         }),
         clock: kept.clock,
+        checkouts_max_bytes: u64::MAX,
     };
     Edge::new(options).unwrap()
 }
@@ -175,6 +176,7 @@ fn catalog() -> Catalog {
         backends: BTreeMap::from([("puppet".to_owned(), backend)]),
         kinds: BTreeMap::from([(INFO.backend_kind.to_owned(), INFO)]),
         preset: Preset::Default,
+        own_runs: Default::default(),
         rules: Vec::new(),
     }
 }

@@ -29,6 +29,8 @@ pub mod permissions {
     pub const RUNS_READ: &str = "runs.read";
     /// Create and cancel runs, and tell them something.
     pub const RUNS_WRITE: &str = "runs.write";
+    /// Add what a run produced to its record.
+    pub const ARTIFACTS_WRITE: &str = "artifacts.write";
     /// Decide what runs ask.
     pub const APPROVALS_RESOLVE: &str = "approvals.resolve";
     /// See and try the policy.
@@ -86,7 +88,9 @@ impl Role {
     pub fn grants(self) -> Grants {
         match self {
             Role::Viewer => Grants::only(READS),
-            Role::Operator => Grants::only(READS.into_iter().chain([RUNS_WRITE, WORKSPACES_WRITE])),
+            Role::Operator => {
+                Grants::only(READS.into_iter().chain([RUNS_WRITE, ARTIFACTS_WRITE, WORKSPACES_WRITE]))
+            }
             Role::Approver => Grants::only(READS.into_iter().chain([APPROVALS_RESOLVE])),
             Role::Admin => Grants::All,
         }
@@ -274,6 +278,7 @@ mod tests {
             AUDIT_READ,
             WORKSPACES_READ,
             RUNS_WRITE,
+            ARTIFACTS_WRITE,
             WORKSPACES_WRITE,
             APPROVALS_RESOLVE,
             POLICY_WRITE,
@@ -285,8 +290,8 @@ mod tests {
                 .iter()
                 .collect::<String>()
         });
-        // reads, then runs, workspaces, approvals, policy, tokens
-        assert_eq!(held, ["xxxx-----", "xxxxxx---", "xxxx--x--", "xxxxxxxxx"]);
+        // reads, then runs, artifacts, workspaces, approvals, policy, tokens
+        assert_eq!(held, ["xxxx------", "xxxxxxx---", "xxxx---x--", "xxxxxxxxxx"]);
         assert_eq!(Role::ALL.map(|role| Role::parse(role.as_str())), Role::ALL.map(Some));
     }
 

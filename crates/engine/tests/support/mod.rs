@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use runyard_backend::link::frames::{Reader, Writer, frames};
 use runyard_backend::link::{FromEdge, OpenRun, Report, ToEdge};
 use runyard_backend::{BackendInfo, Resumes, Signal, WorkspaceError, Workspaces};
-use runyard_domain::gate::{Preset, Request, Risk};
+use runyard_domain::gate::{OwnRuns, Preset, Request, Risk};
 use runyard_domain::run::{Budget, OnReject, Run, Task, ToolOutcome, TurnOutcome};
 use runyard_domain::{Actor, AgentProfile, BackendProfile, ExecutionPolicy, RunId, Workspace, WorkspaceId};
 use runyard_engine::{Catalog, Engine, EngineOptions, Installation, Limits, NewRun};
@@ -47,6 +47,10 @@ impl Workspaces for OneWorkspace {
 
     async fn list(&self) -> Result<Vec<Workspace>, WorkspaceError> {
         Ok(vec![self.0.clone()])
+    }
+
+    async fn shown(&self, _: WorkspaceId, text: String) -> Result<String, WorkspaceError> {
+        Ok(text.replace("/srv/site/", ""))
     }
 
     async fn resolve(&self, place: &str) -> Result<Workspace, WorkspaceError> {
@@ -98,6 +102,7 @@ pub fn catalog(world: &World) -> Catalog {
         backends: BTreeMap::from([("demo".to_owned(), backend)]),
         kinds: BTreeMap::from([(kind.to_owned(), info)]),
         preset: Preset::Default,
+        own_runs: world.own_runs,
         rules: vec![],
     }
 }
@@ -131,6 +136,8 @@ pub struct World {
     pub budget: Option<Budget>,
     /// Whether the backend works in a checkout, which is looked at when it is done.
     pub checkout: bool,
+    /// Whether people approve what their own runs ask.
+    pub own_runs: OwnRuns,
 }
 
 impl Default for World {
@@ -143,6 +150,7 @@ impl Default for World {
             kind: "scripted",
             budget: None,
             checkout: false,
+            own_runs: OwnRuns::default(),
         }
     }
 }

@@ -238,11 +238,13 @@ fn file() -> impl Strategy<Value = String> {
             setting::Kind::Words(words) => proptest::sample::subsequence(words.to_vec(), 0..=words.len())
                 .prop_map(|words| format!("{words:?}"))
                 .boxed(),
-            setting::Kind::Number { .. } => (1_u64..5).prop_map(|number| number.to_string()).boxed(),
+            setting::Kind::Number { min, .. } => (min..min + 4).prop_map(|number| number.to_string()).boxed(),
             setting::Kind::Amount => {
                 select(vec!["0.5", "1", "1.5"]).prop_map(|text| format!("{text:?}")).boxed()
             }
             setting::Kind::Texts => Just("[\"KEY\"]".to_owned()).boxed(),
+            setting::Kind::Patterns => select(vec!["[]", "[\"modules\"]"]).prop_map(str::to_owned).boxed(),
+            setting::Kind::Commands => select(vec!["[]", "[[\"make\"]]"]).prop_map(str::to_owned).boxed(),
             setting::Kind::Table => Just("{ script = \"x\" }".to_owned()).boxed(),
             setting::Kind::Address => Just("\"127.0.0.1:9\"".to_owned()).boxed(),
             setting::Kind::Text | setting::Kind::DatabaseUrl => {
@@ -254,6 +256,7 @@ fn file() -> impl Strategy<Value = String> {
         let names: &[&str] = match setting.section {
             setting::Section::Hub => &["hub"],
             setting::Section::Policy => &["policy"],
+            setting::Section::Workspace => &["workspace"],
             setting::Section::Agent => &["agents.demo", "agents.codex", "agents.new"],
             setting::Section::Backend => &["backends.demo", "backends.codex"],
         };
@@ -322,7 +325,8 @@ fn judgements(configuration: &Configuration) -> BTreeMap<String, Effect> {
     {
         let asks = configuration.agents()[agent].execution_policy.approval == Approval::Ask;
         let now = Timestamp::from_unix_ms(now);
-        let subject = Subject { agent, workspace: "w", run: None, place, people_may_be_asked: asks, now };
+        let (run, session) = (None, None);
+        let subject = Subject { agent, workspace: "w", run, session, place, people_may_be_asked: asks, now };
         for request in requests() {
             let effect = judge(&configuration.policy(agent), &subject, &request).effect;
             judged.insert(format!("{agent} {now} {place:?} {request:?}"), effect);

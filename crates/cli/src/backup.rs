@@ -1,0 +1,365 @@
+//! `runyard backup` and `runyard restore`: a whole installation as one directory, and back again.
+//!
+//! A backup is a directory and no archive: it can be looked into, checked, copied by any tool and restored by hand, and nothing has
+//! to be unpacked to learn whether it is whole. `data/` is what the data directory was; `manifest.json` names every file in it with
+//! its digest, and `manifest.sha256` holds the digest of that. It is there whole or not at all.
+//!
+//! PostgreSQL has its own backups: then the database is no part of this one, and both commands say so.
+
+mod restore;
+mod tree;
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use runyard::{ActionError, Code};
+use runyard_domain::Timestamp;
+use runyard_store::{Clock, Hash, StorageError, SystemClock};
+use runyard_surfaces::cli::{ExtraCommand, ExtraRun, show_data};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use self::tree::Entry;
+use crate::configuration::Configuration;
+use crate::database::{Database, Opened, refused};
+use crate::home::Home;
+use crate::views::is_text;
+
+/// The name of the format, and its version.
+const FORMAT: &str = "runyard.backup";
+const VERSION: u32 = 1;
+/// What the data directory was.
+const DATA: &str = "data";
+const MANIFEST: &str = "manifest.json";
+const DIGEST: &str = "manifest.sha256";
+/// Locked while a backup is made; it also tells that a directory that is not finished is ours.
+const MARK: &str = ".runyard-backup";
+/// The largest manifest that is read.
+const MANIFEST_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// What a backup holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Manifest {
+    format: String,
+    version: u32,
+    made_at: Timestamp,
+    runyard: String,
+    /// Whether the database is in it, is PostgreSQL's own affair, or was not there yet.
+    database: Kept,
+    checkouts: bool,
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kept {
+    Sqlite,
+    Postgresql,
+    None,
+}
+
+impl Manifest {
+    fn files(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.is_file()).count()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.entries.iter().map(Entry::bytes).sum()
+    }
+}
+
+pub(crate) fn commands(home: &Home) -> Vec<ExtraCommand> {
+    let directory = |help: &'static str| {
+        Arg::new("directory").value_name("DIR").required(true).value_parser(value_parser!(PathBuf)).help(help)
+    };
+    let flag = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+    };
+    let backup = Command::new("backup")
+        .about("Copy the whole installation into a new directory, also while it is used")
+        .arg(directory("The backup; it must not be there yet"))
+        .arg(flag("checkouts", "With the copies that agents work in, as they are at that moment"))
+        .after_help(
+            "It holds the record, workspaces, trust, keys, token and configuration: keep it as safe as the data directory.\n\
+             Without --checkouts a run that has not ended when it is made ends after a restore, and its changes are lost.\n\
+             With PostgreSQL the database is not in it: use pg_dump for that.",
+        );
+    let restore = Command::new("restore")
+        .about("Put a backup in the place of the data directory, after checking all of it")
+        .arg(directory("The backup"))
+        .arg(flag("force", "Also where there is data already: it is moved aside, and never removed"));
+    let (from, to) = (home.clone(), home.clone());
+    vec![
+        ExtraCommand {
+            command: backup,
+            run: Box::new(move |matches| Box::pin(back_up(from, matches)) as ExtraRun),
+        },
+        ExtraCommand {
+            command: restore,
+            run: Box::new(move |matches| Box::pin(restore::restore(to, matches)) as ExtraRun),
+        },
+    ]
+}
+
+async fn back_up(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
+    let target = directory(&matches);
+    let configuration = Configuration::of_data(&home)?;
+    if home.path().symlink_metadata().is_err() {
+        return Err(ActionError::new(
+            Code::NotFound,
+            "There is nothing to back up yet: there is no data directory.",
+        ));
+    }
+    let unfinished = Unfinished::begin(&home, &target)?;
+    let data = unfinished.path.join(DATA);
+    make_directory(&data).map_err(unwritten(&target))?;
+    // Before the other files: what they say may then be later than the record, as after a crash, and never earlier.
+    let database = copy_database(&Database::of(&home, &configuration), &data.join("runyard.db")).await?;
+    let checkouts = matches.get_flag("checkouts");
+    let manifest = blocking(move || {
+        tree::copy(home.path(), &data, &|path| is_left_out(path, checkouts))?;
+        let entries = tree::entries(&data)?;
+        let runyard = env!("CARGO_PKG_VERSION").to_owned();
+        let (format, made_at) = (FORMAT.to_owned(), SystemClock.now());
+        Ok(Manifest { format, version: VERSION, made_at, runyard, database, checkouts, entries })
+    });
+    let manifest = manifest.await?.map_err(unwritten(&target))?;
+    unfinished.publish(&manifest, &target)?;
+    let mut text = format!(
+        "{} holds {} files, {}.\nPut it back with: runyard restore {}",
+        target.display(),
+        manifest.files(),
+        sized(manifest.bytes()),
+        target.display()
+    );
+    if database == Kept::Postgresql {
+        text.push_str("\nThe database is PostgreSQL's and not in it: back it up with pg_dump.");
+    }
+    if !checkouts {
+        text.push_str("\nThe copies that agents work in are not in it (--checkouts).");
+    }
+    let data = json!({
+        "directory": target.display().to_string(),
+        "files": manifest.files(),
+        "bytes": manifest.bytes(),
+        "database": database,
+        "checkouts": checkouts,
+        "madeAt": manifest.made_at,
+    });
+    Ok(show(&matches, data, text))
+}
+
+fn directory(matches: &ArgMatches) -> PathBuf {
+    let given = matches.get_one::<PathBuf>("directory").cloned().unwrap_or_default();
+    // Without what would make its parent or its name another.
+    std::path::absolute(&given).map_or(given, |path| path.components().collect())
+}
+
+fn show(matches: &ArgMatches, data: Value, text: String) -> u8 {
+    let form = matches.get_one::<String>("output").map(String::as_str);
+    show_data(matches, if is_text(form) { text.into() } else { data })
+}
+
+async fn copy_database(database: &Database, to: &Path) -> Result<Kept, ActionError> {
+    let Database::Sqlite(_) = database else { return Ok(Kept::Postgresql) };
+    match database.open_to_read().await {
+        Ok(Opened::Sqlite(store)) => {
+            let copied = store.backup_to(to, |_| {}).await;
+            store.close().await;
+            copied.map_err(refused).map(|()| Kept::Sqlite)
+        }
+        Ok(Opened::Postgres(_)) => Ok(Kept::Postgresql),
+        Err(error) if *error.code() == Code::StorageNotFound => Ok(Kept::None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a path of the data directory is no part of a backup: what only a running process needs, and the database, which is
+/// copied by itself.
+fn is_left_out(path: &Path, checkouts: bool) -> bool {
+    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+    let parts: Vec<&str> = parts.iter().map(|part| &**part).collect();
+    match parts.as_slice() {
+        ["edge", "runs", _, "home" | "custody.lock" | "checkout.draft"] => true,
+        ["edge", "runs", _, "checkout" | "base"] => !checkouts,
+        [name] | ["edge" | "keys", name] => {
+            let database = ["", "-wal", "-shm", "-journal", ".lock", ".blobs"];
+            let is_database = name.strip_prefix("runyard.db").is_some_and(|rest| database.contains(&rest));
+            is_database || *name == "hub.json" || name.ends_with(".lock") || name.ends_with(".draft")
+        }
+        _ => false,
+    }
+}
+
+/// A backup that has no name yet. It is removed unless it is published; what a process that was killed left is used up by the next.
+struct Unfinished {
+    path: PathBuf,
+    _mine: File,
+}
+
+impl Unfinished {
+    fn begin(home: &Home, target: &Path) -> Result<Self, ActionError> {
+        let taken =
+            || ActionError::conflict(format!("{} is there already; name a new directory.", target.display()));
+        if target.symlink_metadata().is_ok() {
+            return Err(taken());
+        }
+        let parent = target.parent().and_then(|parent| parent.canonicalize().ok());
+        let Some((parent, name)) = parent.zip(target.file_name()) else {
+            let message =
+                format!("{} cannot be made: the directory above it is not there.", target.display());
+            return Err(ActionError::new(Code::NotFound, message));
+        };
+        if home.path().canonicalize().is_ok_and(|home| parent.starts_with(home)) {
+            let message = "A backup cannot lie in the data directory that it is of.";
+            return Err(ActionError::new(Code::ValidationError, message));
+        }
+        let mut unfinished = name.to_owned();
+        unfinished.push(".unfinished");
+        let path = parent.join(unfinished);
+        Unfinished::take(&path).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => {
+                ActionError::conflict(format!("Another backup to {} is being made.", target.display()))
+            }
+            ErrorKind::AlreadyExists => ActionError::conflict(format!(
+                "{} is in the way and is no backup; move it away.",
+                path.display()
+            )),
+            _ => unwritten(target)(error),
+        })
+    }
+
+    fn take(path: &Path) -> std::io::Result<Self> {
+        let mark = path.join(MARK);
+        match DirBuilder::new().mode(0o700).create(path) {
+            // Also where the process that made it was killed before it could mark it.
+            Err(error)
+                if error.kind() == ErrorKind::AlreadyExists
+                    && (mark.symlink_metadata().is_ok() || fs::read_dir(path)?.next().is_none()) => {}
+            made => made?,
+        }
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&mark)?;
+        file.try_lock()?;
+        for left in [DATA, MANIFEST, DIGEST] {
+            tree::remove(&path.join(left))?;
+        }
+        Ok(Unfinished { path: path.to_owned(), _mine: file })
+    }
+
+    /// Writes what it holds, makes all of it durable and gives it its name.
+    fn publish(self, manifest: &Manifest, target: &Path) -> Result<(), ActionError> {
+        let written = || -> std::io::Result<bool> {
+            let text = serde_json::to_vec_pretty(manifest)?;
+            write(&self.path.join(MANIFEST), &text)?;
+            write(&self.path.join(DIGEST), format!("{}  {MANIFEST}\n", Hash::of(&text)).as_bytes())?;
+            rustix::fs::syncfs(File::open(&self.path)?)?;
+            match renameat_with(CWD, &self.path, CWD, target, RenameFlags::NOREPLACE) {
+                Err(Errno::EXIST) => return Ok(false),
+                renamed => renamed?,
+            }
+            tree::remove(&target.join(MARK))?;
+            for changed in [Some(target), target.parent()].into_iter().flatten() {
+                File::open(changed)?.sync_all()?;
+            }
+            Ok(true)
+        };
+        match written().map_err(unwritten(target))? {
+            true => Ok(()),
+            false => Err(ActionError::conflict(format!(
+                "{} is there by now; name a new directory.",
+                target.display()
+            ))),
+        }
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // Nothing is there any more where it has its name.
+        let _ = tree::remove(&self.path);
+    }
+}
+
+fn make_directory(path: &Path) -> std::io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
+}
+
+fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(content)
+}
+
+/// Runs what waits for the disk where it may wait.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ActionError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| ActionError::internal(error.to_string()))
+}
+
+fn unwritten(path: &Path) -> impl Fn(std::io::Error) -> ActionError {
+    let path = path.display().to_string();
+    move |error| {
+        let error = match error.kind() {
+            ErrorKind::StorageFull => StorageError::DiskFull { doing: "copying the installation" },
+            _ => return ActionError::new(Code::StorageIo, format!("{path} cannot be written: {error}.")),
+        };
+        refused(error)
+    }
+}
+
+fn sized(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1_000),
+        10_000_000.. => format!("{} MB", bytes / 1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_a_running_process_needs_is_left_out_and_nothing_else() {
+        let left = |path: &str| is_left_out(Path::new(path), false);
+        for path in [
+            "hub.json",
+            "hub.lock",
+            "runyard.db",
+            "runyard.db-wal",
+            "runyard.db.blobs",
+            "tag.1.draft",
+            "edge/workspaces.lock",
+            "edge/runs/run_1/home",
+            "edge/runs/run_1/custody.lock",
+            "edge/runs/run_1/checkout",
+            "edge/runs/run_1/base",
+        ] {
+            assert!(left(path), "{path}");
+        }
+        for path in [
+            "runyard.toml",
+            "token",
+            "tag.key",
+            "keys/audit.ed25519",
+            "trust.json",
+            "tasks.json",
+            "runyard.db.old",
+            "edge/workspaces.json",
+            "edge/digest.key",
+            "edge/runs/run_1/applied",
+            "edge/runs/run_1/owner.json",
+            "edge/sessions/ses_1/codex/Cargo.lock",
+            "edge/archive/a.patch",
+        ] {
+            assert!(!left(path), "{path}");
+        }
+        let with = |path: &str| is_left_out(Path::new(path), true);
+        assert!(!with("edge/runs/run_1/checkout") && !with("edge/runs/run_1/checkout/Cargo.lock"));
+        assert!(with("edge/runs/run_1/home"));
+    }
+}

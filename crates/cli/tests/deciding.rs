@@ -1,0 +1,188 @@
+//! Decisions that reach beyond their run, decisions that wait, who may decide, and what a rule changes before it counts.
+//!
+//! clause: C11
+//! clause: C12
+//! clause: J06
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use serde_json::{Value, json};
+
+use support::api::{Api, Scripted, Yard};
+use support::terminal::Terminal;
+
+const DATES: &str = "[[turn]]\n[[turn.step]]\nshell = \"date -u\"\n[[turn.step]]\nshell = \"date -R\"\n";
+const CLOCK: Scripted<'static> = Scripted { name: "clock", profile: "", script: DATES };
+
+fn start(api: &Api, yard: &Yard, session: Option<&Value>) -> String {
+    let mut run = json!({"task": "look around", "agent": "clock", "workspace": yard.place()});
+    if let Some(session) = session {
+        run["session"] = session.clone();
+    }
+    api.post("/runs", &run)["run"]["id"].as_str().unwrap().to_owned()
+}
+
+fn resolve(api: &Api, approval: &Value, scope: &str) -> (u16, String) {
+    let answer = json!({"decision": "approve", "digest": approval["digest"], "scope": scope});
+    api.send("POST", &format!("/approvals/{}/resolve", approval["id"].as_str().unwrap()), Some(&answer))
+}
+
+fn command(approval: &Value) -> &str {
+    approval["request"]["command"].as_str().unwrap()
+}
+
+#[test]
+fn c11_a_yes_for_the_session_holds_in_its_next_run_and_in_no_other() {
+    let yard = Yard::new("", &[CLOCK]);
+    let (_hub, api) = yard.up();
+    let first = start(&api, &yard, None);
+    let asked = api.asked(&first, &[]);
+    assert_eq!(command(&asked), "date -u");
+    let (status, body) = resolve(&api, &asked, "session");
+    assert_eq!(status, 200, "{body}");
+    let second = api.asked(&first, &[asked["id"].as_str().unwrap()]);
+    assert_eq!(command(&second), "date -R");
+    api.approve(&second);
+    let session = api.until(&first, "completed")["sessionId"].clone();
+    let next = start(&api, &yard, Some(&session));
+    assert_eq!(command(&api.asked(&next, &[])), "date -R", "the first is allowed in its session");
+    let apart = start(&api, &yard, None);
+    assert_eq!(command(&api.asked(&apart, &[])), "date -u", "and asked about in another");
+    let rules = api.get("/policy")["policy"]["stored"].clone();
+    assert_eq!(rules.as_array().unwrap().len(), 1, "{rules}");
+    assert_eq!((&rules[0]["scope"], &rules[0]["session"]), (&json!("session"), &session));
+    assert_eq!(api.audit("installation.rule.added").len(), 1);
+}
+
+#[test]
+fn c11_a_yes_for_the_project_holds_in_every_run_there_and_needs_the_right_to_make_rules() {
+    let yard = Yard::new("", &[CLOCK]);
+    let (_hub, api) = yard.up();
+    let first = start(&api, &yard, None);
+    let asked = api.asked(&first, &[]);
+    let approver = api.person("bob", "approver");
+    let (status, body) = resolve(&approver, &asked, "project");
+    assert_eq!(status, 403, "{body}");
+    assert!(body.contains("policy.write"), "{body}");
+    assert_eq!(api.run(&first)["state"], "needs_approval", "nothing was decided");
+    assert_eq!(resolve(&api, &asked, "project").0, 200);
+    let other = start(&api, &yard, None);
+    assert_eq!(command(&api.asked(&other, &[])), "date -R");
+    let shown = yard.home.run(["policy", "show", "--output", "text"]).stdout;
+    assert!(shown.contains("project") && shown.contains("date -u"), "{shown}");
+}
+
+#[test]
+fn c11_a_rule_is_tried_on_what_agents_asked_for_before_it_is_stored() {
+    let yard = Yard::new("", &[CLOCK]);
+    let (_hub, api) = yard.up();
+    let run = start(&api, &yard, None);
+    api.approve(&api.asked(&run, &[]));
+    let second = api.asked(&run, &[api.events(&run).iter().find(|event| event["type"] == "run.approval.requested").unwrap()["payload"]["approvalId"].as_str().unwrap()]);
+    api.approve(&second);
+    api.until(&run, "completed");
+
+    let rule = json!({"effect": "allow", "kind": "shell", "match": "date *", "dryRun": true});
+    let looked = api.post("/policy/rules", &rule);
+    assert_eq!((&looked["dryRun"], &looked["rule"]["effect"]), (&json!(true), &json!("allow")));
+    assert!(api.get("/policy")["policy"]["stored"].as_array().unwrap().is_empty(), "nothing is stored");
+    let changed = looked["preview"]["changed"].as_array().unwrap();
+    let mut found: Vec<(&str, &str, &str, &str)> = changed
+        .iter()
+        .map(|one| {
+            let text = |name: &str| one[name].as_str().unwrap();
+            (text("what"), text("before"), text("after"), text("decided"))
+        })
+        .collect();
+    found.sort_unstable();
+    let expected = [("date -R", "ask", "allow", "approved"), ("date -u", "ask", "allow", "approved")];
+    assert_eq!(found, expected, "{looked}");
+    assert!(changed.iter().all(|one| one["runId"] == run.as_str() && one["times"] == 1), "{looked}");
+
+    let wide = api.post("/policy/test", &json!({"rule": "allow shell git *"}));
+    let also: Vec<&str> =
+        wide["replay"]["also"].as_array().unwrap().iter().map(|one| one["what"].as_str().unwrap()).collect();
+    assert!(also.contains(&"git clean -fdx") && also.contains(&"git reset --hard"), "{wide}");
+    // A push is a deed of its own, which no rule for commands covers.
+    assert!(
+        !also.contains(&"npm publish")
+            && !also.contains(&"git push")
+            && wide["replay"]["changed"] == json!([]),
+        "{wide}"
+    );
+    let told = yard.home.run(["policy", "test", "--rule", "deny shell date *", "--output", "text"]).stdout;
+    assert!(told.contains("ask → deny  date -u"), "{told}");
+    let tried = json!({"rule": "allow shell date -u", "command": "date -u", "agent": "clock", "workspace": yard.place()});
+    assert_eq!(api.post("/policy/test", &tried)["effect"], "allow", "as if it were added");
+    for wrong in ["", "allow", "permit shell x", "allow dance x", "allow secret x"] {
+        let (status, body) = api.send("POST", "/policy/test", Some(&json!({"rule": wrong})));
+        assert_eq!(status, 400, "{wrong}: {body}");
+    }
+}
+
+#[test]
+fn c11_on_a_terminal_a_rule_is_shown_with_what_else_it_allows_before_it_is_stored() {
+    let yard = Yard::new("", &[CLOCK]);
+    let (_hub, api) = yard.up();
+    let stored = || api.get("/policy")["policy"]["stored"].as_array().unwrap().len();
+    let add = || Terminal::of(&mut yard.home.command(["policy", "add", "allow", "shell", "git *"]));
+    let mut terminal = add();
+    terminal.wait_for("Add it? [y/N]");
+    assert!(terminal.screen().contains("ask → allow  git clean -fdx"), "{}", terminal.screen());
+    assert_eq!(stored(), 0, "it waits for the answer");
+    terminal.type_line("n");
+    assert_ne!(terminal.ended().0, Some(0));
+    assert_eq!(stored(), 0);
+    let mut terminal = add();
+    terminal.wait_for("Add it? [y/N]");
+    terminal.type_line("y");
+    assert_eq!(terminal.ended().0, Some(0));
+    assert_eq!(stored(), 1);
+}
+
+#[test]
+fn c12_a_snoozed_approval_leaves_the_inbox_and_is_answered_all_the_same() {
+    let yard = Yard::new("", &[CLOCK]);
+    let (_hub, api) = yard.up();
+    let run = start(&api, &yard, None);
+    let asked = api.asked(&run, &[]);
+    let path = format!("/approvals/{}", asked["id"].as_str().unwrap());
+    let snooze = format!("{path}/snooze");
+    let snoozed = api.post(&snooze, &json!({"forMs": 3_600_000, "reason": "lunch"}))["approval"].clone();
+    assert_eq!(snoozed["state"], "open");
+    assert!(snoozed["snoozedUntil"].is_string(), "{snoozed}");
+    assert!(snoozed["expiresAt"].as_str() > asked["expiresAt"].as_str(), "{snoozed} {asked}");
+    let inbox = |query: &str| api.get(&format!("/approvals{query}"))["approvals"].as_array().unwrap().len();
+    assert_eq!((inbox(""), inbox("?snoozed=true")), (0, 1));
+    assert_eq!(api.run(&run)["state"], "needs_approval", "it is no rejection");
+    let viewer = api.person("eve", "viewer");
+    assert_eq!(viewer.send("POST", &snooze, Some(&json!({"forMs": 1}))).0, 403);
+    for wrong in [json!({}), json!({"forMs": 0}), json!({"forMs": -1}), json!({"forMs": 1e18})] {
+        assert_eq!(api.send("POST", &snooze, Some(&wrong)).0, 400, "{wrong}");
+    }
+    api.approve(&asked);
+    let (status, body) = api.send("POST", &snooze, Some(&json!({"forMs": 1})));
+    assert_eq!(status, 409, "{body}");
+    let kinds: Vec<Value> = api.events(&run).iter().map(|event| event["type"].clone()).collect();
+    assert_eq!(kinds.iter().filter(|kind| **kind == json!("run.approval.snoozed")).count(), 1);
+}
+
+#[test]
+fn c12_where_it_is_configured_so_nobody_approves_what_their_own_run_asks() {
+    let yard = Yard::new("[hub]\nown_runs = \"refuse\"\n", &[CLOCK]);
+    let (_hub, api) = yard.up();
+    let (ada, bob) = (api.person("ada", "admin"), api.person("bob", "approver"));
+    let run = start(&ada, &yard, None);
+    let asked = ada.asked(&run, &[]);
+    let (status, body) = resolve(&ada, &asked, "once");
+    assert_eq!(status, 403, "{body}");
+    assert!(body.contains("somebody else"), "{body}");
+    assert_eq!(resolve(&bob, &asked, "once").0, 200);
+    let second = bob.asked(&run, &[asked["id"].as_str().unwrap()]);
+    let reject = json!({"decision": "reject", "digest": second["digest"]});
+    let path = format!("/approvals/{}/resolve", second["id"].as_str().unwrap());
+    assert_eq!(ada.send("POST", &path, Some(&reject)).0, 200, "whoever started it may say no");
+    ada.until(&run, "cancelled");
+}

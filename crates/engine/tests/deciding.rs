@@ -1,0 +1,171 @@
+//! Decisions that reach further, decisions that wait, and who may decide.
+//!
+//! clause: C11
+//! clause: C12
+//! clause: C13
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use std::sync::Arc;
+
+use runyard_domain::gate::{Effect, OwnRuns, Request, RuleKind, Scope};
+use runyard_domain::run::{DecisionScope, Resolution, RunState};
+use runyard_domain::{Actor, Code, RunId};
+use runyard_engine::{ApprovalRecord, Decision, Engine, EngineError, Resolve, SNOOZE_MS_MAX};
+use runyard_store::{Clock, ManualClock, MemoryStore};
+
+use support::*;
+
+const HOUR_MS: u64 = 60 * 60 * 1000;
+
+/// A run that asks for this command.
+async fn asking(engine: &Engine, edge: &mut PlayedEdge, command: &str) -> (RunId, ApprovalRecord) {
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    edge.recorded(&open, 4, vec![asked("a1", command)]).await;
+    let mut waiting = engine.open_approvals(Some(run), None, 10, true).await.unwrap();
+    (run, waiting.remove(0))
+}
+
+fn yes(record: &ApprovalRecord, scope: DecisionScope) -> Resolve {
+    Resolve { scope, ..Resolve::new(Decision::Approve, &record.asked.digest) }
+}
+
+#[tokio::test]
+async fn c11_a_yes_for_the_session_or_the_project_is_a_rule_of_just_that() {
+    for (scope, kept) in [(DecisionScope::Session, Scope::Session), (DecisionScope::Project, Scope::Project)]
+    {
+        let (engine, mut edge) = World::default().hub_and_edge().await;
+        let (run, record) = asking(&engine, &mut edge, "cargo test").await;
+        let id = record.asked.approval_id;
+        engine.resolve(id, yes(&record, scope), &person()).await.unwrap();
+        let again = engine.resolve(id, yes(&record, scope), &person()).await.unwrap();
+        assert_eq!(again.resolved.unwrap().scope, Some(scope));
+        let rules = engine.installation().stored_rules();
+        assert_eq!(rules.len(), 1, "the same answer again adds no second rule");
+        let text = rules[0].text();
+        assert_eq!((text.effect, text.kind, text.scope), (Effect::Allow, RuleKind::Shell, kept));
+        assert_eq!(text.matches.as_deref(), Some("cargo test"));
+        assert_eq!((text.agent.as_deref(), text.workspace.as_deref()), (Some("demo"), Some("site")));
+        let session = engine.run(run).await.unwrap().run.created.session_id;
+        assert_eq!(text.session, (scope == DecisionScope::Session).then_some(session));
+        let other = engine.resolve(id, yes(&record, DecisionScope::Once), &person()).await.unwrap_err();
+        assert_eq!(other.code(), Code::Conflict, "another reach is another answer");
+    }
+}
+
+#[tokio::test]
+async fn c11_what_no_rule_can_say_is_approved_once_or_for_the_run_only() {
+    let (engine, mut edge) = World::default().hub_and_edge().await;
+    let (run, record) = asking(&engine, &mut edge, "cargo test && rm *.o").await;
+    for scope in [DecisionScope::Session, DecisionScope::Project] {
+        let error =
+            engine.resolve(record.asked.approval_id, yes(&record, scope), &person()).await.unwrap_err();
+        assert!(matches!(error, EngineError::Invalid { path: "scope", .. }), "{error}");
+    }
+    assert_eq!(engine.run(run).await.unwrap().run.state.name(), "needs_approval", "nothing was decided");
+    assert!(engine.installation().stored_rules().is_empty());
+    let mut reject = yes(&record, DecisionScope::Project);
+    reject.decision = Decision::Reject;
+    engine.resolve(record.asked.approval_id, reject, &person()).await.unwrap();
+    assert!(engine.installation().stored_rules().is_empty(), "a no makes no rule");
+}
+
+#[tokio::test]
+async fn c12_a_snoozed_approval_is_left_out_of_the_inbox_for_a_while_and_expires_later_by_as_much() {
+    let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+    let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+    let store = Arc::new(MemoryStore::with_clock(Arc::clone(&shared)));
+    let world = World { store, clock: shared, ..World::default() };
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let (run, record) = asking(&engine, &mut edge, "cargo test").await;
+    let (id, expires) = (record.asked.approval_id, record.asked.expires_at);
+    let inbox = |snoozed| engine.open_approvals(None, None, 10, snoozed);
+
+    let until = clock.now().plus_ms(HOUR_MS);
+    let snoozed = engine.snooze(id, HOUR_MS, Some("lunch".to_owned()), &person()).await.unwrap();
+    assert_eq!(snoozed.snoozed_until, Some(until));
+    assert_eq!(snoozed.asked.expires_at, expires.plus_ms(HOUR_MS));
+    assert!(inbox(false).await.unwrap().is_empty());
+    assert_eq!(inbox(true).await.unwrap().len(), 1);
+    assert_eq!(world.store.next_timer().await.unwrap(), Some(expires.plus_ms(HOUR_MS)), "it is not a no");
+
+    // Half of it has passed; sleeping on for an hour adds the half that is new.
+    clock.advance_ms(HOUR_MS as i64 / 2);
+    let longer = engine.snooze(id, HOUR_MS, None, &person()).await.unwrap();
+    assert_eq!(longer.asked.expires_at, expires.plus_ms(HOUR_MS + HOUR_MS / 2));
+    // Waking earlier takes nothing away.
+    let earlier = engine.snooze(id, 1, None, &person()).await.unwrap();
+    assert_eq!(earlier.asked.expires_at, expires.plus_ms(HOUR_MS + HOUR_MS / 2));
+    clock.advance_ms(1);
+    assert_eq!(inbox(false).await.unwrap().len(), 1, "it is back");
+
+    engine.resolve(id, yes(&record, DecisionScope::Once), &person()).await.unwrap();
+    let late = engine.snooze(id, HOUR_MS, None, &person()).await.unwrap_err();
+    assert!(matches!(late, EngineError::Decided { resolution: "approved", .. }), "{late}");
+    let kinds = kinds(&engine, run).await;
+    assert_eq!(kinds.iter().filter(|kind| *kind == "run.approval.snoozed").count(), 3);
+}
+
+#[tokio::test]
+async fn c12_a_snooze_is_for_people_and_within_bounds() {
+    let (engine, mut edge) = World::default().hub_and_edge().await;
+    let (run, record) = asking(&engine, &mut edge, "cargo test").await;
+    let id = record.asked.approval_id;
+    let agent = Actor::agent("demo", run, ["approvals.resolve"]);
+    assert!(matches!(engine.snooze(id, 1, None, &agent).await, Err(EngineError::ForPeopleOnly)));
+    for wrong in [0, SNOOZE_MS_MAX + 1] {
+        let error = engine.snooze(id, wrong, None, &person()).await.unwrap_err();
+        assert!(matches!(error, EngineError::Invalid { path: "forMs", .. }), "{error}");
+    }
+    engine.snooze(id, SNOOZE_MS_MAX, None, &person()).await.unwrap();
+}
+
+#[tokio::test]
+async fn c12_where_it_is_said_so_nobody_approves_what_their_own_run_asks() {
+    let (other, own) = (Actor::owner("bob"), person());
+    let world = World { own_runs: OwnRuns::Refuse, ..World::default() };
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let (rejected, second) = asking(&engine, &mut edge, "cargo test").await;
+    let (run, record) = asking(&engine, &mut edge, "cargo test").await;
+    let id = record.asked.approval_id;
+    let refused = engine.resolve(id, yes(&record, DecisionScope::Once), &own).await.unwrap_err();
+    assert!(matches!(refused, EngineError::OwnRun), "{refused}");
+    assert_eq!(refused.code(), Code::AuthorizationError);
+    assert_eq!(engine.run(run).await.unwrap().run.state.name(), "needs_approval");
+    engine.resolve(id, yes(&record, DecisionScope::Once), &other).await.unwrap();
+    assert_ne!(engine.run(run).await.unwrap().run.state.name(), "needs_approval");
+
+    let reject = Resolve::new(Decision::Reject, &second.asked.digest);
+    engine.resolve(second.asked.approval_id, reject, &own).await.unwrap();
+    let RunState::Cancelled { .. } = until(&engine, rejected, "cancelled").await.state else { panic!() };
+}
+
+#[tokio::test]
+async fn c11_what_agents_asked_for_is_found_in_the_logs_with_what_was_decided() {
+    let (engine, mut edge) = World::default().hub_and_edge().await;
+    let (first, tested) = asking(&engine, &mut edge, "cargo test").await;
+    let (second, published) = asking(&engine, &mut edge, "cargo publish").await;
+    let (third, _) = asking(&engine, &mut edge, "ls").await;
+    engine.resolve(tested.asked.approval_id, yes(&tested, DecisionScope::Once), &person()).await.unwrap();
+    let reject = Resolve::new(Decision::Reject, &published.asked.digest);
+    engine.resolve(published.asked.approval_id, reject, &person()).await.unwrap();
+
+    let past = engine.past_requests().await.unwrap();
+    let shell = |command: &str| Request::Shell { command: command.to_owned(), cwd: ".".to_owned() };
+    let found: Vec<_> = past
+        .requests
+        .iter()
+        .map(|past| (past.run, past.request.clone(), past.effect, past.decided))
+        .collect();
+    let expected = [
+        (third, shell("ls"), Effect::Ask, None),
+        (second, shell("cargo publish"), Effect::Ask, Some(Resolution::Rejected)),
+        (first, shell("cargo test"), Effect::Ask, Some(Resolution::Approved)),
+    ];
+    assert_eq!(found, expected, "the newest run first");
+    assert_eq!((past.runs, past.more), (3, false));
+    assert!(past.requests.iter().all(|past| past.agent == "demo" && past.workspace == "site"));
+}
