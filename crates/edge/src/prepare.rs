@@ -33,6 +33,10 @@ pub(crate) fn checks(open: &OpenRun) -> Vec<String> {
     CHECKS.iter().copied().filter(wanted).map(str::to_owned).collect()
 }
 
+/// Why a backend that cannot ask does not run here.
+const CANNOT_ASK: &str = "the backend cannot ask people, so it runs only in a sandbox that denies what they would be asked about: \
+                          install bubblewrap, and give its agent network = \"deny\" (and sandbox = \"read-only\" under the strict preset)";
+
 /// A run that is ready to start.
 pub(crate) struct Prepared {
     pub(crate) backend: Arc<dyn Backend>,
@@ -119,8 +123,17 @@ pub(crate) async fn prepare(
         hidden: vec![root],
     };
     let needs = if backend.info().needs_network { Needs::Network } else { Needs::Nothing };
-    let InForce { confinement, found: in_force, degraded: unconfined } =
-        edge.sandboxes.for_run(&open.execution_policy, needs, within.clone());
+    let sandbox = edge.sandboxes.for_run(&open.execution_policy, needs, within.clone());
+    if !backend.info().asks {
+        if !sandbox.denies_what_is_asked(&open.approval_policy.preset) {
+            return Err(Failure::new(Code::RuntimeUnavailable, CANNOT_ASK).into());
+        }
+        degraded.push(
+            "the backend cannot ask: what it does is bounded by the sandbox, and approved by nobody"
+                .to_owned(),
+        );
+    }
+    let InForce { confinement, found: in_force, degraded: unconfined } = sandbox;
     note("sandbox", safe(&in_force));
     degraded.extend(unconfined);
     if backend.info().checkout && open.stage != Stage::Running && !open.preparation.setup.is_empty() {

@@ -233,6 +233,19 @@ impl Sandboxes {
     }
 }
 
+impl InForce {
+    /// Whether it denies what the gate would ask about: then also a backend may run that cannot ask. What is done in the run's own
+    /// checkout is a proposal, unless the gate is to ask for every write.
+    pub(crate) fn denies_what_is_asked(&self, preset: &str) -> bool {
+        match &self.confinement {
+            Confinement::None => false,
+            Confinement::Within(within) => {
+                within.bounds.net == Net::Cut && (preset == "default" || !within.bounds.writable)
+            }
+        }
+    }
+}
+
 /// What is said of a run whose network is to be denied and cannot be.
 const NOT_CUT: &str = "the network is denied and not cut: the agent needs its provider, so its processes can reach the network, and \
                        only the agent's own sandbox and the gate keep its commands from it";

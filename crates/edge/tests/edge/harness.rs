@@ -31,6 +31,7 @@ const QUIET: Duration = Duration::from_secs(3600);
 
 /// A backend that does what the test says.
 pub(crate) struct PuppetBackend {
+    asks: bool,
     opened: mpsc::UnboundedSender<Puppet>,
 }
 
@@ -52,7 +53,7 @@ impl Backend for PuppetBackend {
             transport: "hand",
             command: None,
             resumes: Resumes::Thread,
-            asks: true,
+            asks: self.asks,
             checkout: true,
             needs_network: false,
         }
@@ -187,14 +188,16 @@ impl Place {
     /// An edge on these files, and the hub that it serves. The hub has sent the default policy.
     pub(crate) async fn link(&self) -> Hub {
         let (opened, puppets) = mpsc::unbounded_channel();
-        let backend: Arc<dyn Backend> = Arc::new(PuppetBackend { opened });
+        let backend = |asks| -> Arc<dyn Backend> { Arc::new(PuppetBackend { asks, opened: opened.clone() }) };
+        let backends =
+            BTreeMap::from([("puppet".to_owned(), backend(true)), ("mute".to_owned(), backend(false))]);
         let edge = Edge::new(EdgeOptions {
             id: "edge".to_owned(),
             home: self.kept.path().join("home"),
             url: "http://127.0.0.1:7070".to_owned(),
             search_path: "/usr/bin".to_owned(),
             sandboxes: sandboxes(),
-            backends: BTreeMap::from([("puppet".to_owned(), backend)]),
+            backends,
             workspaces: self.workspaces.clone(),
             supervision: Arc::clone(&self.supervision) as Arc<dyn Supervision>,
             // As an installation's own: the run's places lie in a directory that is private as well.

@@ -253,3 +253,45 @@ async fn c22_after_its_last_word_nothing_more_of_a_backend_is_recorded() {
     drop(puppet);
     hub.hears_nothing().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn c04_c11_a_backend_that_cannot_ask_runs_only_where_a_sandbox_denies_what_would_be_asked() {
+    use runyard_domain::{Network, Sandbox};
+    let place = Place::new().await;
+    let mut hub = place.link().await;
+    let mute = |number, sandbox, network, preset: &str| {
+        let mut open = place.open(number);
+        open.backend_profile.backend_kind = "mute".to_owned();
+        (open.execution_policy.sandbox, open.execution_policy.network) = (sandbox, network);
+        open.approval_policy.preset = preset.to_owned();
+        open
+    };
+    let refused = [
+        mute(1, Sandbox::WorkspaceWrite, Network::Ask, "default"),
+        mute(2, Sandbox::WorkspaceWrite, Network::Allow, "default"),
+        mute(3, Sandbox::None, Network::Deny, "default"),
+        mute(4, Sandbox::WorkspaceWrite, Network::Deny, "strict"),
+    ];
+    for open in refused {
+        hub.send(ToEdge::Open(Box::new(open.clone()))).await;
+        assert_eq!(hub.report().await, Report::Accepted);
+        assert!(matches!(hub.report().await, Report::Preparing { .. }));
+        let Report::Failed { failure } = hub.report().await else { panic!("{open:?}") };
+        assert_eq!(failure.code, Code::RuntimeUnavailable, "{failure:?}");
+        assert!(failure.message.contains("cannot ask people"), "{failure:?}");
+    }
+    let mut puppets = Vec::new();
+    for (number, sandbox, preset) in
+        [(5, Sandbox::WorkspaceWrite, "default"), (6, Sandbox::ReadOnly, "strict")]
+    {
+        hub.send(ToEdge::Open(Box::new(mute(number, sandbox, Network::Deny, preset)))).await;
+        assert_eq!(hub.report().await, Report::Accepted);
+        assert!(matches!(hub.report().await, Report::Preparing { .. }));
+        let started = hub.reports().await;
+        let said = started.iter().any(
+            |report| matches!(report, Report::Signal(Signal::Degraded { reason }) if reason.contains("the backend cannot ask")),
+        );
+        assert!(said && started.iter().any(|report| matches!(report, Report::Started { .. })), "{started:?}");
+        puppets.push(hub.puppet().await);
+    }
+}
