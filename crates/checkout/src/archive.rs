@@ -16,11 +16,10 @@ use crate::clone::{discard, draft};
 use crate::git::Git;
 use crate::unified::complete;
 use crate::{
-    Base, Change, ChangeKind, Changes, CheckoutError, ContentId, Contents, FileMode, RelPath, Root, Version,
+    Base, Change, ChangeKind, Changes, CheckoutError, ContentId, Contents, FILE_BYTES_MAX, FileMode, RelPath,
+    Root, Version,
 };
 
-/// How long a file is at most that is kept so: no change is larger.
-const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Nothing that a file in the checkout says about line endings or filters counts.
 const ATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding -whitespace\n";
 

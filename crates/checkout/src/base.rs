@@ -23,6 +23,8 @@ const MANIFEST: &str = "base.jsonl";
 const DRAFT: &str = "base.draft";
 /// Where what git does not have is kept, below the base's directory.
 pub(crate) const KEPT: &str = "kept";
+/// The names that the checkout's repository began with, below the base's directory.
+pub(crate) const REFS: &str = "refs";
 /// The repository of our own that borrows the workspace's objects, below the base's directory.
 pub(crate) const GIT: &str = "git";
 

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use crate::base::{Borrowed, GIT, KEPT, ObjectFormat};
+use crate::base::{Borrowed, GIT, KEPT, ObjectFormat, REFS};
 use crate::copy::{Copier, Here, Known};
 use crate::dotgit;
 use crate::index::{Index, Tracked};
@@ -153,6 +153,7 @@ impl Making<'_> {
             copier.made.borrowed = borrowed_from(&repository.borrowed.objects);
             dotgit::write(&self.to.join(".git"), repository, stand, &settings, &exclude, &index.finish())
                 .map_err(own)?;
+            fs::write(self.base.join(REFS), dotgit::packed(stand)).map_err(own)?;
             head = stand.head.as_ref().map(|head| head.as_str().to_owned());
         }
         self.finish(copier, head, Some(repository.borrowed.clone()), exclude)

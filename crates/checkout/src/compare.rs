@@ -18,6 +18,8 @@ use crate::{
     Kind, Problem, ProblemKind, RelPath, Root, Source, Version,
 };
 
+/// How long a file is at most that is a change, where nothing else is said. What is longer is a problem.
+pub const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// How much of a file is read at once where it is not held whole.
 const READ_BYTES: usize = 256 * 1024;
 
@@ -38,7 +40,7 @@ impl Default for CompareLimits {
     fn default() -> Self {
         CompareLimits {
             changes_max: 200_000,
-            file_bytes_max: 256 * 1024 * 1024,
+            file_bytes_max: FILE_BYTES_MAX,
             bytes_max: 4 * 1024 * 1024 * 1024,
             text_bytes_max: TEXT_BYTES_MAX,
         }

@@ -49,11 +49,7 @@ pub(crate) fn write(
         (None, None) => "ref: refs/heads/main\n".to_owned(),
     };
     put(git_dir, "HEAD", head.as_bytes())?;
-    let mut refs = Vec::new();
-    for (name, oid) in &stand.refs {
-        refs.extend([oid.as_str().as_bytes(), b" ", name, b"\n"].concat());
-    }
-    put(git_dir, "packed-refs", &refs)?;
+    put(git_dir, "packed-refs", &packed(stand))?;
     put(git_dir, "info/exclude", exclude)?;
     let own = [
         ("info/attributes", repository.attributes()),
@@ -66,6 +62,12 @@ pub(crate) fn write(
         }
     }
     put(git_dir, "index", index)
+}
+
+/// All names that the repository begins with, as git packs them.
+pub(crate) fn packed(stand: &Stand) -> Vec<u8> {
+    let lines = stand.refs.iter();
+    lines.flat_map(|(name, oid)| [oid.as_str().as_bytes(), b" ", name, b"\n"].concat()).collect()
 }
 
 fn skeleton(git_dir: &Path, borrowed: &Borrowed) -> io::Result<()> {

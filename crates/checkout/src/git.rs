@@ -94,6 +94,8 @@ impl Git {
     pub(crate) fn command(&self, arguments: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new("git");
         command.args(&self.arguments).args(arguments).env_clear();
+        // The directory that this process was started in may be gone, and every path here is absolute.
+        command.current_dir("/");
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }

@@ -45,7 +45,7 @@ pub use change::{
     Change, ChangeKind, Changes, ContentChange, FileMode, Hunk, Line, LineKind, Problem, ProblemKind, Version,
 };
 pub use clone::{discard, make};
-pub use compare::{CompareLimits, compare};
+pub use compare::{CompareLimits, FILE_BYTES_MAX, compare};
 pub use content::ContentId;
 pub use contents::Contents;
 pub use error::CheckoutError;

@@ -17,8 +17,6 @@ use crate::{Base, CheckoutError, Contents, FileMode, Found, Limits, RelPath, Roo
 /// What was different from the beginning before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retaken {
-    /// Stands for what it begins as now.
-    pub base: String,
     /// Files that were there and are other now.
     pub changed: u64,
     /// Files that are new.
@@ -63,7 +61,6 @@ pub fn retake(
     entries.extend(base.entries.iter().filter(|entry| !replaced.contains(&entry.path)).cloned());
     let taken = Base::new(base.head.clone(), base.git.clone(), base.exclude.clone(), entries)?;
     taken.write(base_dir)?;
-    retaken.base = taken.id;
     Ok(retaken)
 }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 use place::{Place, executable, git, put, said, tree};
 use runyard_checkout::{
-    Archived, Base, CheckoutError, Contents, Limits, Options, Retaken, Root, make, retake,
+    Archived, Base, CheckoutError, Contents, Limits, Options, Retaken, Root, make, put_aside, retake,
 };
 use scene::Scene;
 
@@ -83,7 +83,7 @@ fn c13_a_file_that_is_only_touched_is_still_the_repositorys() {
     let before = Base::read(&place.base_dir()).unwrap();
     place.put("file", b"text\n");
     let taken = retaken(&place);
-    assert_eq!((taken.changed, taken.base.as_str()), (0, before.id.as_str()));
+    assert_eq!((taken.changed, Base::read(&place.base_dir()).unwrap().id), (0, before.id));
 }
 
 #[test]
@@ -181,4 +181,86 @@ fn c14_what_can_be_in_no_patch_is_said_and_leaves_no_patch() {
     let left: Vec<_> =
         fs::read_dir(place.directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("kept")), "{left:?}");
+}
+
+/// A checkout of a repository that has another branch and a tag, and in which somebody commits once.
+fn committed() -> Place {
+    let place = Place::repository(&[("file", b"text\n")]);
+    place.git(&["branch", "old"]);
+    place.git(&["tag", "v1"]);
+    let place = place.make();
+    for (name, value) in [("user.name", "Ada"), ("user.email", "ada@example.com")] {
+        git(&place.checkout(), &["config", name, value]);
+    }
+    place.put("file", b"text\nmore\n");
+    git(&place.checkout(), &["commit", "--quiet", "--all", "--message=more"]);
+    place
+}
+
+fn aside(place: &Place) -> Option<String> {
+    put_aside(&Root::open(&place.checkout()).unwrap(), &place.base_dir()).unwrap()
+}
+
+#[test]
+fn c13_what_a_checkouts_repository_began_with_or_has_checked_out_is_not_put_aside() {
+    let place = committed();
+    assert_eq!(aside(&place), None);
+    git(&place.checkout(), &["switch", "--quiet", "--create", "topic"]);
+    assert_eq!(
+        aside(&place).as_deref(),
+        Some("the branch main"),
+        "it has a commit that it did not begin with"
+    );
+    git(&place.checkout(), &["switch", "--quiet", "main"]);
+    git(&place.checkout(), &["branch", "--quiet", "-D", "topic", "old"]);
+    for pack in [["pack-refs", "--all"], ["gc", "--quiet"]] {
+        git(&place.checkout(), &pack);
+        assert_eq!(aside(&place), None, "{pack:?}");
+    }
+    fs::remove_dir_all(place.checkout().join(".git")).unwrap();
+    assert_eq!(aside(&place), None);
+}
+
+#[test]
+fn c13_c14_what_was_put_aside_in_a_repository_is_found_also_when_git_has_packed_it() {
+    let ways: [(&[&str], &str); 6] = [
+        (&["stash", "--quiet"], "a stash"),
+        (&["branch", "topic"], "the branch topic"),
+        (&["branch", "--force", "old", "main"], "the branch old"),
+        (&["tag", "v2"], "the tag v2"),
+        (&["tag", "--annotate", "--force", "--message=x", "v1"], "the tag v1"),
+        (&["notes", "add", "--message=x"], "the name refs/notes/commits"),
+    ];
+    for (way, what) in ways {
+        let place = committed();
+        place.put("file", b"not committed\n");
+        git(&place.checkout(), way);
+        assert_eq!(aside(&place).as_deref(), Some(what));
+        for pack in [["pack-refs", "--all"], ["gc", "--quiet"]] {
+            git(&place.checkout(), &pack);
+            assert!(!place.checkout().join(".git/refs/stash").exists());
+            assert_eq!(aside(&place).as_deref(), Some(what), "after {pack:?}");
+        }
+    }
+}
+
+#[test]
+fn c13_a_repository_whose_names_cannot_be_told_counts_as_one_with_something_put_aside() {
+    let place = committed();
+    git(&place.checkout(), &["pack-refs", "--all"]);
+    fs::remove_file(place.base_dir().join("refs")).unwrap();
+    assert_eq!(aside(&place).as_deref(), Some("the branch old"), "nobody knows what it began with");
+
+    let place = committed();
+    git(&place.checkout(), &["worktree", "add", "--quiet", "--detach", "../elsewhere"]);
+    assert_eq!(aside(&place).as_deref(), Some("another working tree"));
+
+    let place = committed();
+    fs::create_dir(place.checkout().join(".git/reftable")).unwrap();
+    assert_eq!(aside(&place).as_deref(), Some("names in a form that is not read"));
+
+    let place = committed();
+    fs::rename(place.checkout().join(".git"), place.directory.path().join("moved")).unwrap();
+    place.put(".git", b"gitdir: ../moved\n");
+    assert_eq!(aside(&place).as_deref(), Some("its own directory elsewhere"));
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use runyard::{ActionError, Code};
-use runyard_surfaces::cli::{ExtraCommand, ExtraRun, one_line};
+use runyard_surfaces::cli::{ExtraCommand, ExtraRun, one_line, show_data};
 use serde_json::{Value, json};
 
 use crate::changes::part::{self, Part};
@@ -14,7 +14,7 @@ use crate::home::Home;
 use crate::hub_client::HubClient;
 use crate::hub_here::{AnyHub, Stay};
 use crate::patches::Changes;
-use crate::run::{asked, data, lasting, typed};
+use crate::run::{asked, data, for_somebody_else, lasting, typed};
 use crate::views;
 
 pub(crate) fn command(home: Home) -> ExtraCommand {
@@ -134,8 +134,13 @@ async fn serve(client: &HubClient, matches: &ArgMatches) -> Result<u8, ActionErr
     if !matches.get_flag("confirm") {
         answer.confirm(client, approval).await?;
     }
-    let resolved = data(client.invoke("approval_resolve", answer.input, true, None).await?)?;
-    Ok(views::show(matches, "approval_resolve", resolved))
+    let resolved = data(client.invoke("approval_resolve", answer.input.clone(), true, None).await?);
+    let resolved = resolved.map_err(|error| for_somebody_else(error, &id))?;
+    let form = matches.get_one::<String>("output").map(String::as_str);
+    match answer.told(&resolved["approval"]).filter(|_| views::is_text(form)) {
+        Some(told) => Ok(show_data(matches, told.into())),
+        None => Ok(views::show(matches, "approval_resolve", resolved)),
+    }
 }
 
 /// A decision, as far as the command says it.
@@ -235,8 +240,46 @@ impl Answer {
                 let _ = writeln!(stderr, "{line}");
             }
         }
-        let verb = if self.approve { "Approve" } else { "Reject" };
-        typed::confirm(&format!("{verb} exactly this? [y/N] ")).await
+        let question = match self.approve {
+            true => "Approve exactly this?".to_owned(),
+            false if self.revises() => format!("Send it back{}? The agent tries again.", self.comments()),
+            false => "Reject exactly this?".to_owned(),
+        };
+        typed::confirm(&format!("{question} [y/N] ")).await
+    }
+
+    fn revises(&self) -> bool {
+        self.input["revise"] == true
+    }
+
+    fn comments(&self) -> String {
+        match self.input["comments"].as_array().map_or(0, Vec::len) {
+            0 => String::new(),
+            1 => " with 1 comment".to_owned(),
+            many => format!(" with {many} comments"),
+        }
+    }
+
+    /// What became of it, where that is more than yes or no.
+    fn told(&self, approval: &Value) -> Option<String> {
+        let by = one_line(approval["decidedBy"]["id"].as_str().unwrap_or_default());
+        if self.revises() {
+            return Some(format!("sent back by {by}{}: the agent tries again", self.comments()));
+        }
+        let changes = self.changes.as_ref().filter(|_| self.approve)?;
+        let count = |name: &str| changes.found["diff"][name].as_u64().unwrap_or_default();
+        let (files, protected) = (count("files"), count("protected"));
+        match (&changes.part, self.input["selection"].as_array()) {
+            (Some(part), Some(chosen)) => {
+                let words = part.words(&changes.found);
+                Some(format!("approved by {by}: {} of {files} files: {words}", chosen.len()))
+            }
+            (None, None) if protected > 0 => {
+                let rest = files.saturating_sub(protected);
+                Some(format!("approved by {by}: {rest} of {files} files, without those that are protected"))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -247,7 +290,7 @@ fn not_about_changes() -> ActionError {
 }
 
 /// A span like `90s`, `30m`, `2h` or `1d` in milliseconds.
-fn milliseconds(text: &str) -> Result<u64, String> {
+pub(crate) fn milliseconds(text: &str) -> Result<u64, String> {
     let wrong = || "expected a number with s, m, h or d, like 30m, 2h or 1d".to_owned();
     let unit = text.chars().last().ok_or_else(wrong)?;
     let unit_ms: u64 = match unit {
@@ -274,5 +317,15 @@ mod tests {
         {
             assert!(milliseconds(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn c22_what_is_sent_back_is_said_to_be_and_not_to_be_rejected() {
+        let approval = json!({"decidedBy": {"id": "owner"}, "state": "rejected"});
+        let answer = |input| Answer { approve: false, input, changes: None };
+        let back = answer(json!({"revise": true, "comments": [{}, {}]}));
+        let told = "sent back by owner with 2 comments: the agent tries again";
+        assert_eq!(back.told(&approval).as_deref(), Some(told));
+        assert_eq!(answer(json!({"comments": [{}]})).told(&approval), None);
     }
 }

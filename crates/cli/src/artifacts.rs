@@ -2,9 +2,8 @@
 //!
 //! What is added is copied; the file stays as it is. What is fetched never replaces a file unless that is said.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -16,6 +15,7 @@ use runyard_store::{Clock, SystemClock};
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun, one_line, printable, show_data};
 use serde_json::{Value, json};
 
+use crate::audit_bundle::draft::Draft;
 use crate::home::Home;
 use crate::hub_client::HubClient;
 use crate::hub_here::{AnyHub, Stay};
@@ -340,18 +340,11 @@ async fn get(client: &HubClient, matches: &ArgMatches) -> Result<u8, ActionError
 /// Writes a file. One that is there is replaced only where that is said, and then in one step.
 fn write(to: &str, content: &[u8], force: bool) -> Result<(), ActionError> {
     let path = Path::new(to);
-    let failed = |error: std::io::Error| match error.kind() {
-        ErrorKind::AlreadyExists => taken(to),
-        kind => ActionError::new(Code::StorageIo, format!("Cannot write {}: {kind}.", one_line(to))),
+    let failed = |error: std::io::Error| {
+        ActionError::new(Code::StorageIo, format!("Cannot write {}: {}.", one_line(to), error.kind()))
     };
-    let draft = path.with_file_name(format!(".runyard-{}.draft", std::process::id()));
-    let into = if force { draft.as_path() } else { path };
     // What came out of a run is for whoever fetched it alone, until they say otherwise.
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(into).map_err(failed)?;
-    let written = file.write_all(content).and_then(|()| file.sync_all());
-    let written = written.and_then(|()| if force { std::fs::rename(into, path) } else { Ok(()) });
-    written.map_err(|error| {
-        let _ = std::fs::remove_file(into);
-        failed(error)
-    })
+    let mut draft = Draft::beside(path).map_err(failed)?;
+    let written = draft.file().write_all(content).and_then(|()| draft.publish(force));
+    if written.map_err(failed)? { Ok(()) } else { Err(taken(to)) }
 }

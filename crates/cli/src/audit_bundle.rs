@@ -2,7 +2,7 @@
 //!
 //! An export reads the record beside a running hub and writes nothing to it; checking needs neither hub nor data directory.
 
-mod draft;
+pub(crate) mod draft;
 mod key;
 
 use std::fs::File;
@@ -35,7 +35,8 @@ pub(crate) fn extend(command: Command) -> Command {
         .after_help(
             "The file holds the events of the run and of the runs that came from it, the approvals, the entries of the audit \
              about them, the diff and what else the events refer to, and is signed with the key of this installation.\n\
-             Secrets are not in it, as they are not in the record; the task, messages and diffs are.",
+             Secrets are not in it, as they are not in the record, and neither are screenshots that nobody has passed; the task, \
+             messages and diffs are.",
         );
     let key = Command::new("key")
         .about("Show the public key that exports are signed with; it is made on first use");
@@ -120,8 +121,19 @@ async fn exported(home: &Home, asked: &ArgMatches) -> Result<(Value, String), Ac
         made.blobs,
         made.key,
     );
+    if made.private > 0 {
+        let screenshots = counted(made.private, "screenshot");
+        text.push_str(&format!("\nLeft out, as their privacy review is not passed: {screenshots}."));
+    }
+    if left_out.len() > made.private {
+        let others = left_out.len() - made.private;
+        text.push_str(&format!(
+            "\nLeft out, as too large or not stored any more: {}.",
+            counted(others, "blob")
+        ));
+    }
     if !left_out.is_empty() {
-        text.push_str(&format!("\nToo large or not stored any more, and left out: {}.", left_out.join(", ")));
+        text.push_str(&format!("\nWhat is left out is named in it: {}.", left_out.join(", ")));
     }
     text.push_str(&format!(
         "\nCheck it anywhere with: runyard audit verify {} --key {}",
@@ -137,6 +149,7 @@ async fn exported(home: &Home, asked: &ArgMatches) -> Result<(Value, String), Ac
         "entries": made.entries,
         "blobs": made.blobs,
         "leftOut": left_out,
+        "private": made.private,
         "key": made.key.to_string(),
     });
     Ok((data, text))
@@ -174,6 +187,7 @@ fn told(file: &Path, checked: &Checked, own: bool) -> Value {
         "approvals": checked.approvals,
         "entries": checked.entries,
         "blobs": checked.blobs,
+        "private": checked.private,
         "leftOut": checked.left_out.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "key": checked.key.to_string(),
         "ownKey": own,
@@ -195,7 +209,11 @@ fn said(file: &Path, checked: &Checked, own: bool, expected: bool) -> String {
         checked.runyard,
     ));
     if !checked.left_out.is_empty() {
-        lines.push(format!("{} left out when it was made", counted(checked.left_out.len(), "blob")));
+        let private = match checked.private {
+            0 => String::new(),
+            private => format!(", {private} of them as private"),
+        };
+        lines.push(format!("{} left out when it was made{private}", counted(checked.left_out.len(), "blob")));
     }
     lines.push(match (own, expected) {
         (_, true) => format!("Signed with {}, as expected.", checked.key),

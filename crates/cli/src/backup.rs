@@ -11,7 +11,7 @@ mod tree;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -19,7 +19,7 @@ use runyard::{ActionError, Code};
 use runyard_domain::Timestamp;
 use runyard_store::{Clock, Hash, StorageError, SystemClock};
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun, show_data};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -86,8 +86,10 @@ pub(crate) fn commands(home: &Home) -> Vec<ExtraCommand> {
         .arg(directory("The backup; it must not be there yet"))
         .arg(flag("checkouts", "With the copies that agents work in, as they are at that moment"))
         .after_help(
-            "It holds the record, workspaces, trust, keys, token and configuration: keep it as safe as the data directory.\n\
-             Without --checkouts a run that has not ended when it is made ends after a restore, and its changes are lost.\n\
+            "It holds the record, workspaces, trust, keys, token, configuration and the agents' own threads: keep it as safe as the \
+             data directory.\n\
+             Without --checkouts a run that has not ended when it is made ends after a restore, and its changes are lost; so are \
+             changes of ended runs that were not applied yet.\n\
              With PostgreSQL the database is not in it: use pg_dump for that.",
         );
     let restore = Command::new("restore")
@@ -142,7 +144,9 @@ async fn back_up(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
         text.push_str("\nThe database is PostgreSQL's and not in it: back it up with pg_dump.");
     }
     if !checkouts {
-        text.push_str("\nThe copies that agents work in are not in it (--checkouts).");
+        text.push_str(
+            "\nThe copies that agents work in are not in it, nor what was changed there and not applied yet (--checkouts).",
+        );
     }
     let data = json!({
         "directory": target.display().to_string(),
@@ -181,7 +185,7 @@ async fn copy_database(database: &Database, to: &Path) -> Result<Kept, ActionErr
 }
 
 /// Whether a path of the data directory is no part of a backup: what only a running process needs, and the database, which is
-/// copied by itself.
+/// copied by itself. The homes that agents have in their sessions are part of it: a thread goes on from what is in there.
 fn is_left_out(path: &Path, checkouts: bool) -> bool {
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
     let parts: Vec<&str> = parts.iter().map(|part| &**part).collect();
@@ -227,24 +231,26 @@ impl Unfinished {
             ErrorKind::WouldBlock => {
                 ActionError::conflict(format!("Another backup to {} is being made.", target.display()))
             }
-            ErrorKind::AlreadyExists => ActionError::conflict(format!(
-                "{} is in the way and is no backup; move it away.",
-                path.display()
-            )),
+            ErrorKind::AlreadyExists => in_the_way(&path),
             _ => unwritten(target)(error),
         })
     }
 
+    /// Makes the directory, or takes what a process that was killed left of it. `AlreadyExists` where it is neither.
     fn take(path: &Path) -> std::io::Result<Self> {
         let mark = path.join(MARK);
         match DirBuilder::new().mode(0o700).create(path) {
             // Also where the process that made it was killed before it could mark it.
             Err(error)
                 if error.kind() == ErrorKind::AlreadyExists
+                    && is_ours(&path.symlink_metadata()?)
                     && (mark.symlink_metadata().is_ok() || fs::read_dir(path)?.next().is_none()) => {}
             made => made?,
         }
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&mark)?;
+        let no_link = OFlags::NOFOLLOW.bits().cast_signed();
+        let mut opening = OpenOptions::new();
+        opening.write(true).create(true).truncate(false).mode(0o600).custom_flags(no_link);
+        let file = opening.open(&mark)?;
         file.try_lock()?;
         for left in [DATA, MANIFEST, DIGEST] {
             tree::remove(&path.join(left))?;
@@ -286,6 +292,18 @@ impl Drop for Unfinished {
     }
 }
 
+/// Whether it is a real directory of whoever runs this, which nobody else writes into.
+fn is_ours(found: &fs::Metadata) -> bool {
+    found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
+}
+
+fn in_the_way(path: &Path) -> ActionError {
+    ActionError::conflict(format!(
+        "{} is in the way and is no backup of yours that was not finished; move it away.",
+        path.display()
+    ))
+}
+
 fn make_directory(path: &Path) -> std::io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }
@@ -321,6 +339,8 @@ fn sized(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -361,5 +381,24 @@ mod tests {
         let with = |path: &str| is_left_out(Path::new(path), true);
         assert!(!with("edge/runs/run_1/checkout") && !with("edge/runs/run_1/checkout/Cargo.lock"));
         assert!(with("edge/runs/run_1/home"));
+    }
+
+    #[test]
+    fn what_another_could_have_put_there_is_not_taken_for_an_unfinished_backup() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, other) = (place.path().join("a.unfinished"), place.path().join("other"));
+        make_directory(&other).unwrap();
+        fs::write(other.join(MARK), "").unwrap();
+        make_directory(&other.join(DATA)).unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        let is_refused =
+            || Unfinished::take(&path).is_err_and(|error| error.kind() == ErrorKind::AlreadyExists);
+        assert!(is_refused() && other.join(DATA).exists(), "a link");
+        fs::remove_file(&path).unwrap();
+        make_directory(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(is_refused(), "anybody writes there");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(Unfinished::take(&path).is_ok());
     }
 }

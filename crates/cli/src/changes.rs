@@ -15,7 +15,7 @@ use crate::hub_client::HubClient;
 use crate::hub_here::{AnyHub, Stay};
 use crate::patches::Changes;
 use crate::run::typed::{can_ask, confirm};
-use crate::run::{Applying, Shown, data, from_here, to_the_end};
+use crate::run::{Applying, Shown, data, for_somebody_else, from_here, to_the_end};
 use crate::views;
 use part::Part;
 
@@ -181,7 +181,9 @@ async fn settle(
             changes.show(client).await?;
             confirm("Apply exactly this to your files? [y/N] ").await?;
         }
-        call(client, "approval_resolve", input).await?;
+        let approval = input["id"].as_str().unwrap_or_default().to_owned();
+        let answered = call(client, "approval_resolve", input).await;
+        answered.map_err(|error| for_somebody_else(error, &approval))?;
         run["run"]["openApprovals"] = Value::Null;
     }
     from_here(home, hub, &run, shown, &cancelled_by_signal()).await

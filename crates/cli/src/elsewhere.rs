@@ -69,7 +69,9 @@ impl OnTheHub {
         let looked = hub.client().invoke("policy_add", input, true, None).await;
         hub.stop().await;
         let shown = views::for_people("policy_add", data(looked?)?);
-        typed::confirm(&format!("{}\nAdd it? [y/N] ", shown.as_str().unwrap_or_default())).await
+        let question = format!("{}\nAdd it? [y/N] ", shown.as_str().unwrap_or_default());
+        let meant = typed::confirm(&question).await;
+        meant.map_err(|_| ActionError::new(Code::Cancelled, "Not added."))
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
             "Nothing is lost: what a run changed is first kept as a patch in the data directory (archive/RUN.patch, for \"git \
              apply\"), unless it is in your files already. What a run applied can be taken back for 30 days after its end. A \
              checkout that is in use, or holds what can be in no patch, is kept, and said to be.\n\n\
-             Exit codes: 0 done, 1 a run that was named is kept.",
+             Exit codes: 0 done, 1 a run that was named is kept, or one failed.",
         )
         .args([runs, older_than, dry_run]);
     let run = move |matches: ArgMatches| Box::pin(gc(home, matches)) as ExtraRun;
@@ -76,7 +76,31 @@ struct Asked {
 /// What became of one run.
 struct Told {
     run: RunId,
-    outcome: Result<Collected, String>,
+    outcome: Result<Collected, Left>,
+}
+
+/// Why a checkout is still there.
+enum Left {
+    /// It is to be.
+    Kept(String),
+    /// It is not known, or could not be done.
+    Failed(ActionError),
+}
+
+impl Left {
+    const fn word(&self) -> &'static str {
+        match self {
+            Left::Kept(_) => "kept",
+            Left::Failed(_) => "failed",
+        }
+    }
+
+    fn reason(&self) -> &str {
+        match self {
+            Left::Kept(reason) => reason,
+            Left::Failed(error) => error.message(),
+        }
+    }
 }
 
 async fn gc(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
@@ -97,10 +121,15 @@ async fn gc(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     let told = collect(&home, hub.client(), &asked).await;
     hub.stop().await;
     let told = told?;
-    let kept = !asked.runs.is_empty() && told.iter().any(|told| told.outcome.is_err());
     let form = matches.get_one::<String>("output").map(String::as_str);
     let shown = if is_text(form) { Value::from(text(&told, &asked)) } else { as_json(&told, &asked) };
-    Ok(show_data(&matches, shown).max(u8::from(kept)))
+    Ok(show_data(&matches, shown).max(code(&told, &asked)))
+}
+
+/// Whether something is left that was to go.
+fn code(told: &[Told], asked: &Asked) -> u8 {
+    let left = told.iter().filter_map(|told| told.outcome.as_ref().err());
+    u8::from(left.into_iter().any(|left| !asked.runs.is_empty() || matches!(left, Left::Failed(_))))
 }
 
 async fn collect(home: &Home, client: &HubClient, asked: &Asked) -> Result<Vec<Told>, ActionError> {
@@ -117,28 +146,48 @@ async fn collect(home: &Home, client: &HubClient, asked: &Asked) -> Result<Vec<T
     let needed = needed(client).await?;
     let mut told = Vec::new();
     for run in runs {
-        let outcome = match ended(client, run, asked).await? {
-            Ended::Long(ended) if needed.contains(&run.to_string()) => {
-                Err(format!("a run that has not ended needs it ({})", ended.state))
-            }
-            Ended::Long(ended) => {
-                let workspace = match ended.workspace {
-                    Some(workspace) => allowed.root(workspace).await.ok(),
-                    None => None,
-                };
-                match one(home, run, workspace, &ended, asked.carry_out).await? {
-                    Err(Kept::Nothing) if asked.runs.is_empty() => continue,
-                    outcome => outcome.map_err(|kept| kept.to_string()),
-                }
-            }
-            Ended::Lately if asked.runs.is_empty() => continue,
-            Ended::Lately => Err("it ended later than that".to_owned()),
-            Ended::Not(state) => Err(format!("it has not ended ({state})")),
-            Ended::Unknown => Err("it is not in the record".to_owned()),
+        // One that cannot be asked about or collected hides none of what was done before and after it.
+        let outcome = match of_one(home, client, &allowed, &needed, run, asked).await {
+            Ok(None) => continue,
+            Ok(Some(outcome)) => outcome,
+            Err(error) => Err(Left::Failed(error)),
         };
         told.push(Told { run, outcome });
     }
     Ok(told)
+}
+
+/// What becomes of one run; nothing where nothing need be said of it.
+async fn of_one(
+    home: &Home,
+    client: &HubClient,
+    allowed: &AllowList,
+    needed: &BTreeSet<String>,
+    run: RunId,
+    asked: &Asked,
+) -> Result<Option<Result<Collected, Left>>, ActionError> {
+    let all = asked.runs.is_empty();
+    let kept = match ended(client, run, asked).await? {
+        Ended::Long(ended) if needed.contains(&run.to_string()) => {
+            format!("a run that has not ended needs it ({})", ended.state)
+        }
+        Ended::Long(ended) => {
+            let workspace = match ended.workspace {
+                Some(workspace) => allowed.root(workspace).await.ok(),
+                None => None,
+            };
+            match one(home, run, workspace, &ended, asked.carry_out).await? {
+                Err(Kept::Nothing) if all => return Ok(None),
+                Err(kept) => kept.to_string(),
+                Ok(collected) => return Ok(Some(Ok(collected))),
+            }
+        }
+        Ended::Lately if all => return Ok(None),
+        Ended::Lately => "it ended later than that".to_owned(),
+        Ended::Not(state) => format!("it has not ended ({state})"),
+        Ended::Unknown => "it is not in the record".to_owned(),
+    };
+    Ok(Some(Err(Left::Kept(kept))))
 }
 
 /// Whether a run has ended, as the hub says.
@@ -231,7 +280,7 @@ fn freed(told: &[Told]) -> u64 {
 
 fn as_json(told: &[Told], asked: &Asked) -> Value {
     let row = |told: &Told| match &told.outcome {
-        Err(reason) => json!({"run": told.run, "done": "kept", "reason": reason}),
+        Err(left) => json!({"run": told.run, "done": left.word(), "reason": left.reason()}),
         Ok(collected) => {
             let done = if asked.carry_out == CarryOut::Really { "collected" } else { "would_collect" };
             let mut row = json!({
@@ -262,7 +311,7 @@ fn text(told: &[Told], asked: &Asked) -> String {
     let mut lines = Vec::new();
     for Told { run, outcome } in told {
         lines.push(match outcome {
-            Err(reason) => format!("{run}  kept       {}", one_line(reason)),
+            Err(left) => format!("{run}  {:<9}  {}", left.word(), one_line(left.reason())),
             Ok(collected) => {
                 let word = if really { "collected" } else { "collect  " };
                 let mut said = match &collected.safe {
@@ -303,5 +352,26 @@ mod tests {
         for wrong in ["", "d", "7", "7w", "-1d", "1.5d", "18446744073709551615d", "7ä"] {
             assert!(age(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_run_that_fails_is_told_beside_what_was_collected_and_makes_the_command_fail() {
+        let run = RunId::from_parts(1, &[1; 10]);
+        let collected = || Collected { bytes: 1 << 20, safe: Safe::Unchanged, ignored: 0, undo: false };
+        let failed = Left::Failed(ActionError::new(Code::StorageIo, "The disk is gone."));
+        let asked = Asked { runs: Vec::new(), older_than_ms: None, carry_out: CarryOut::Really };
+        let mut told = vec![
+            Told { run, outcome: Ok(collected()) },
+            Told { run, outcome: Err(Left::Kept("in use".into())) },
+        ];
+        assert_eq!(code(&told, &asked), 0, "what is kept for a reason is no failure");
+        told.push(Told { run, outcome: Err(failed) });
+        assert_eq!(code(&told, &asked), 1);
+        let (said, rows) = (text(&told, &asked), as_json(&told, &asked));
+        assert!(
+            said.contains("failed     The disk is gone.") && said.contains("Collected 1 checkout;"),
+            "{said}"
+        );
+        assert_eq!((&rows["runs"][2]["done"], &rows["bytes"]), (&json!("failed"), &json!(1 << 20)));
     }
 }

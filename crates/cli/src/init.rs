@@ -134,12 +134,16 @@ async fn write_profile(
         return Ok((json!({"written": false}), line.to_owned()));
     };
     let profile = Profile::of(home, &found.name, &found.program)?;
-    let (file, text) = (profile.file().display().to_string(), profile.text());
-    let Some(text) = text else {
-        return Ok((
-            json!({"written": false, "file": file}),
-            format!("profile    {} is in {file} already", found.name),
-        ));
+    let file = profile.file().display().to_string();
+    let text = match profile.text() {
+        Ok(text) => text,
+        Err(why) => {
+            let line = why.line(&found.name, &file);
+            return Ok((
+                json!({"written": false, "file": file, "reason": line}),
+                format!("profile    {line}"),
+            ));
+        }
     };
     let question = format!("\n{}\nWrite this into {file}? [y/N] ", text.trim());
     if !answers.to(&question).await {

@@ -26,6 +26,7 @@ const NOUNS: &[(&str, &str, &[Verb])] = &[
         ("turn", "run-command --kind=turn", &["id", "text"], "Give a run a further turn"),
         ("steer", "run-command --kind=steer", &["id", "text"], "Say something into the turn that runs"),
         ("interrupt", "run-command --kind=interrupt", &["id"], "End the turn that runs"),
+        ("finish", "run-command --kind=finish", &["id"], "Let a run end that is kept open"),
     ]),
     ("workspaces", "The directories that agents may work on", &[
         ("list", "workspace-list", &[], "The allow-list"),
@@ -196,6 +197,7 @@ mod tests {
         check("runs show run_1 --output json", "call run-show --id=run_1 --output json");
         check("runs events --limit 5 run_1", "call run-events --limit 5 --id=run_1");
         check("runs turn run_1 more", "call run-command --kind=turn --id=run_1 --text=more");
+        check("runs finish run_1", "call run-command --kind=finish --id=run_1");
         check("policy add deny shell rm", "call policy-add --effect=deny --kind=shell --match=rm");
         let here = absolute(std::path::Path::new(".")).unwrap();
         check("policy test ls", &format!("call policy-test --command=ls --agent=demo --workspace={here}"));

@@ -1,5 +1,6 @@
 //! A run's changes on a terminal: file by file, with the numbers by which hunks are chosen.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use runyard::{ActionError, Code};
@@ -16,6 +17,10 @@ pub(crate) const LINES_SHOWN: usize = 200;
 const FILES_MAX: usize = 50_000;
 /// How many files are asked for at a time.
 const PAGE: usize = 500;
+/// The mode of a symbolic link, as git writes it.
+const LINK: &str = "120000";
+/// The mode of a submodule.
+const SUBMODULE: &str = "160000";
 
 /// What a run changed, as far as it is asked about.
 pub(crate) struct Changes {
@@ -80,16 +85,21 @@ impl Changes {
     /// What changed in one file, on the terminal.
     pub(crate) async fn body(&self, client: &HubClient, file: &Value) -> Result<Body, ActionError> {
         let mut body = Body { head: vec![paint("1", &headline(file))], hunks: Vec::new(), tail: Vec::new() };
-        if file["content"] != "text" {
+        if file["content"] != "text" && !has_mode(file, LINK) {
             return Ok(body);
         }
         let input = json!({"id": self.run, "file": file["id"]});
         let found = data(client.invoke("run_diff_file", input, true, None).await?)?;
+        if file["content"] != "text" {
+            body.hunks.push((1, link_lines(file, &found["hunks"])));
+            return Ok(body);
+        }
+        let unended = unended(found["patch"].as_str().unwrap_or_default());
         let many = file["hunks"].as_u64().is_some_and(|hunks| hunks > 1);
         for hunk in found["hunks"].as_array().into_iter().flatten() {
             let number = hunk["id"].as_u64().and_then(|id| u32::try_from(id).ok()).unwrap_or_default();
             if self.part.as_ref().is_none_or(|part| part.has(file, number)) {
-                body.hunks.push((number, hunk_lines(hunk, many)));
+                body.hunks.push((number, hunk_lines(hunk, many, &unended)));
             }
         }
         if let Some(omitted) = found["omitted"].as_u64().filter(|omitted| *omitted > 0) {
@@ -176,18 +186,80 @@ fn paint(style: &str, text: &str) -> String {
     }
 }
 
-fn hunk_lines(hunk: &Value, many: bool) -> Vec<String> {
+/// Where a text ends without a newline: the hunk's number, and which of its lines.
+fn unended(patch: &str) -> BTreeSet<(u64, usize)> {
+    let (mut hunk, mut lines, mut found) = (0, 0, BTreeSet::new());
+    for line in patch.lines() {
+        match line.bytes().next() {
+            Some(b'@') => (hunk, lines) = (hunk + 1, 0),
+            Some(b' ' | b'+' | b'-') => lines += 1,
+            Some(b'\\') if lines > 0 => drop(found.insert((hunk, lines - 1))),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn hunk_lines(hunk: &Value, many: bool, unended: &BTreeSet<(u64, usize)>) -> Vec<String> {
+    let id = hunk["id"].as_u64().unwrap_or_default();
     let number = if many { format!("  hunk {}", hunk["id"]) } else { String::new() };
     let mut lines = vec![paint("36", &format!("@@ line {} @@{number}", hunk["newStart"]))];
-    for line in hunk["lines"].as_array().into_iter().flatten() {
+    for (at, line) in hunk["lines"].as_array().into_iter().flatten().enumerate() {
         let text = printable(line["text"].as_str().unwrap_or_default());
         lines.push(match line["kind"].as_str() {
             Some("added") => paint("32", &format!("+{text}")),
             Some("removed") => paint("31", &format!("-{text}")),
             _ => format!(" {text}"),
         });
+        if unended.contains(&(id, at)) {
+            lines.push(paint("2", "\\ No newline at end of file"));
+        }
     }
     lines
+}
+
+/// Whether it is or was of this mode.
+fn has_mode(file: &Value, mode: &str) -> bool {
+    file["oldMode"] == mode || file["newMode"] == mode
+}
+
+/// Where a link led and leads; on a side that is no link, the text of the file.
+fn link_lines(file: &Value, hunks: &Value) -> Vec<String> {
+    let of_all = |kind: &str| -> Vec<&str> {
+        let hunks = hunks.as_array().into_iter().flatten();
+        let lines = hunks.flat_map(|hunk| hunk["lines"].as_array().into_iter().flatten());
+        lines.filter(|line| line["kind"] == kind).filter_map(|line| line["text"].as_str()).collect()
+    };
+    let mut shown = Vec::new();
+    for (kind, mark, colour, mode) in [("removed", '-', "31", "oldMode"), ("added", '+', "32", "newMode")] {
+        let lines = of_all(kind);
+        if file[mode] != LINK {
+            shown.extend(lines.iter().map(|line| paint(colour, &format!("{mark}{}", printable(line)))));
+        } else if !lines.is_empty() {
+            let target = lines.join("\n");
+            let path = file[if kind == "removed" { "oldPath" } else { "path" }].as_str();
+            let path = path.or(file["path"].as_str()).unwrap_or_default();
+            let outside = if leads_out(path, &target) { " (points outside the workspace)" } else { "" };
+            shown.push(paint(colour, &format!("{mark}symlink → {}{outside}", one_line(&target))));
+        }
+    }
+    shown
+}
+
+/// Whether a link at this path leads out of the workspace, by its words alone. What is absolute does wherever it is applied.
+fn leads_out(path: &str, target: &str) -> bool {
+    if target.starts_with('/') {
+        return true;
+    }
+    let mut depth = path.split('/').count() - 1;
+    for step in target.split('/').filter(|step| !step.is_empty() && *step != ".") {
+        match (step, depth) {
+            ("..", 0) => return true,
+            ("..", _) => depth -= 1,
+            _ => depth += 1,
+        }
+    }
+    false
 }
 
 /// What the run carries of another's changes, as its first event says; nothing where it has an agent.
@@ -229,6 +301,8 @@ pub(crate) fn headline(file: &Value) -> String {
         headline.push_str(&format!(" (mode {old} → {new})"));
     }
     match file["content"].as_str() {
+        Some("binary") if has_mode(file, LINK) => headline.push_str(" (symlink)"),
+        Some("binary") if has_mode(file, SUBMODULE) => headline.push_str(" (submodule)"),
         Some("binary") => {
             headline.push_str(&format!(" (binary, {} → {} bytes)", file["oldBytes"], file["newBytes"]))
         }
@@ -239,4 +313,45 @@ pub(crate) fn headline(file: &Value) -> String {
         headline.push_str(" [protected: applied only if named]");
     }
     headline
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c22_a_link_is_shown_by_where_it_leads() {
+        let line = |kind: &str, text: &str| json!({"kind": kind, "text": text});
+        let mut file = json!({"path": "docs/pw", "change": "added", "content": "binary", "newMode": LINK, "newBytes": 11});
+        assert_eq!(headline(&file), "added docs/pw (symlink)");
+        let hunks = json!([{"id": 1, "lines": [line("added", "/etc/passwd")]}]);
+        assert_eq!(link_lines(&file, &hunks), ["+symlink → /etc/passwd (points outside the workspace)"]);
+        file["oldMode"] = "100644".into();
+        let hunks = json!([{"lines": [line("removed", "a"), line("removed", "b")]}, {"lines": [line("added", "../a")]}]);
+        assert_eq!(link_lines(&file, &hunks), ["-a", "-b", "+symlink → ../a"]);
+    }
+
+    #[test]
+    fn c22_a_link_leads_out_where_it_is_absolute_or_climbs_out() {
+        for (path, target, out) in [
+            ("a", "b", false),
+            ("a", "./b/../c", false),
+            ("a", "..", true),
+            ("a", "b/../../c", true),
+            ("d/a", "../b", false),
+            ("d/a", "../../b", true),
+            ("d/a", "/etc", true),
+        ] {
+            assert_eq!(leads_out(path, target), out, "{path} → {target}");
+        }
+    }
+
+    #[test]
+    fn c22_a_newline_that_is_gone_is_seen() {
+        let end = "\\ No newline at end of file";
+        let patch = format!("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-bare\n+bare\n{end}\n");
+        let hunk = json!({"id": 1, "newStart": 1, "lines": [
+            {"kind": "removed", "text": "bare"}, {"kind": "added", "text": "bare"}]});
+        assert_eq!(hunk_lines(&hunk, false, &unended(&patch)), ["@@ line 1 @@", "-bare", "+bare", end]);
+    }
 }

@@ -10,7 +10,7 @@ mod review;
 mod show;
 pub(crate) mod typed;
 
-pub(crate) use self::follow::{Applying, from_here, to_the_end};
+pub(crate) use self::follow::{Applying, for_somebody_else, from_here, to_the_end};
 pub(crate) use self::show::asked;
 
 use std::io::{IsTerminal, Write};
@@ -22,6 +22,7 @@ use runyard_surfaces::cli::{ExtraCommand, ExtraRun, cancelled_by_signal, show_da
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::approvals::milliseconds;
 use crate::home::Home;
 use crate::hub_client::HubClient;
 use crate::hub_here::{AnyHub, Stay};
@@ -67,6 +68,10 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
         .arg(flag("backend", "PROFILE", "Another backend profile than the agent's"))
         .arg(flag("continue", "RUN", "Go on from this run: same session, same conversation"))
         .arg(flag("timeout-ms", "MS", "How long it may take, not counting approvals"))
+        .arg(
+            flag("keep-open", "TIME", "Keep it open for further turns, so long after each: 90s, 10m, 2h")
+                .value_parser(milliseconds),
+        )
         .arg(
             flag("approval", "WHEN", "Whether people may be asked; what would be asked is denied otherwise")
                 .value_parser(["ask", "never"]),
@@ -203,6 +208,9 @@ async fn input(client: &HubClient, matches: &ArgMatches) -> Result<Value, Action
             )
         })?;
         policy.insert("timeoutMs".to_owned(), ms.into());
+    }
+    if let Some(ms) = matches.get_one::<u64>("keep-open") {
+        policy.insert("keepOpenMs".to_owned(), (*ms).into());
     }
     if let Some(approval) = text("approval") {
         policy.insert("approval".to_owned(), approval.into());

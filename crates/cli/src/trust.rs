@@ -100,7 +100,14 @@ fn trust(home: &Home, path: Option<&Path>, matches: &ArgMatches) -> Result<Value
     if layer.standing == Standing::Trusted {
         return Ok(answer("trusted already", json!(summary.lines)));
     }
-    if !matches.get_flag("confirm") && !asked(&layer, &summary, matches)? {
+    let said = match matches.get_flag("confirm") {
+        true => Some(true),
+        false => asked(&layer, &summary, matches)?,
+    };
+    if said == Some(false) {
+        return Err(ActionError::new(Code::ConfirmationRequired, "Not trusted."));
+    }
+    if said.is_none() {
         let issues = summary.lines.iter().map(Issue::root).collect();
         let message = format!(
             "Say --confirm to trust {} as it is now. {}",
@@ -202,13 +209,13 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Asks the person at the terminal; where there is none, nobody is asked and the answer is no.
-fn asked(layer: &ProjectLayer, summary: &Summary, matches: &ArgMatches) -> Result<bool, ActionError> {
+/// What the person at the terminal says; nothing where there is nobody to ask.
+fn asked(layer: &ProjectLayer, summary: &Summary, matches: &ArgMatches) -> Result<Option<bool>, ActionError> {
     let output = matches.get_one::<String>("output").map(String::as_str);
     let for_people = output == Some("text") || (output.is_none() && std::io::stdout().is_terminal());
     let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
     if !for_people || !stdin.is_terminal() || !stderr.is_terminal() {
-        return Ok(false);
+        return Ok(None);
     }
     let file = layer.file.display().to_string();
     let mut text: String = summary.lines.iter().map(|line| format!("  {}\n", one_line(line))).collect();
@@ -217,7 +224,7 @@ fn asked(layer: &ProjectLayer, summary: &Summary, matches: &ArgMatches) -> Resul
     let mut answer = String::new();
     let said = stderr.write_all(text.as_bytes()).and_then(|()| stdin.read_line(&mut answer));
     said.map_err(|error| ActionError::new(Code::StorageIo, format!("Cannot ask: {error}.")))?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    Ok(Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")))
 }
 
 /// The text of a file that is not trusted, on one line and in characters that no terminal obeys.

@@ -140,6 +140,7 @@ fn what_is_missing_or_wrong_is_said_before_anything_is_sent() {
 fn c15_no_private_absolute_path_is_in_an_artifact_or_in_what_is_recorded_of_it() {
     let site = Site::new();
     let run = site.api.start("waits", site.yard.place());
+    site.api.asked(&run, &[]);
     let (home, place) = (site.yard.home.path(""), site.yard.place());
     let private = [home.to_str().unwrap(), place];
     let log = format!("opened {}/token\nread {place}/README.md\nkey = {KEY}\n", home.display());

@@ -14,40 +14,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use support::api::{Api, Scripted, Yard};
+use support::poem::{EDITS, POEM};
 use support::{Hub, Ran};
-
-/// Changes the first and the last line of a text, makes a file, and writes one that configures agents.
-const EDITS: &str = r#"
-[[turn]]
-[[turn.step]]
-write = "poem.txt"
-content = """
-ONE
-two
-three
-four
-five
-six
-seven
-eight
-nine
-ten
-eleven
-TWELVE
-"""
-[[turn.step]]
-write = "docs/new.md"
-content = "new\n"
-[[turn.step]]
-write = ".mcp.json"
-content = "{}\n"
-[[turn]]
-[[turn.step]]
-write = "docs/new.md"
-content = "newer\n"
-"#;
-
-const POEM: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\neleven\ntwelve\n";
 
 struct Site {
     yard: Yard,
@@ -244,6 +212,55 @@ fn c22_what_was_kept_is_applied_later_to_a_branch_or_as_a_commit_by_a_run_of_its
 }
 
 #[test]
+fn c22_what_a_later_run_applied_is_taken_back_by_the_id_of_the_run_that_made_it_and_once() {
+    let site = Site::new();
+    let (run, asked) = site.changed("patient");
+    site.resolve(&asked, json!({"decision": "reject"}));
+    site.api.until(&run, "completed");
+    let (exit, code, message) = site.command(&["undo", &run, "--confirm", "--output", "json"]).failure();
+    assert_eq!((exit, code.as_str()), (1, "CONFLICT"), "{message}");
+    assert!(message.contains("nothing of it was applied"), "{message}");
+
+    let applied = site.command(&["apply", &run, "--branch", "agent/poem", "--confirm"]);
+    assert_eq!(applied.exit, 0, "{}{}", applied.stdout, applied.stderr);
+    let undone = site.command(&["undo", &run, "--confirm", "--output", "json"]);
+    assert_eq!(undone.exit, 0, "{}{}", undone.stdout, undone.stderr);
+    assert_eq!(git(site.place(), &["branch", "--list", "agent/poem"]), "");
+    let back = undone.envelope()["data"]["run"]["id"].as_str().unwrap().to_owned();
+    let events = site.api.events(&back);
+    let asked = events.iter().find(|event| event["type"] == "run.approval.requested").unwrap();
+    let title = site.api.get(&format!("/approvals/{}", asked["payload"]["approvalId"].as_str().unwrap()));
+    let title = title["approval"]["title"].as_str().unwrap().to_owned();
+    assert!(title.starts_with("Take back the branch `agent/poem`"), "{title}");
+
+    let (run, asked) = site.changed("editor");
+    site.api.approve(&asked);
+    site.api.until(&run, "completed");
+    let undone = site.command(&["undo", &run, "--confirm", "--output", "json"]);
+    assert_eq!(undone.exit, 0, "{}{}", undone.stdout, undone.stderr);
+    let (exit, code, message) = site.command(&["undo", &run, "--confirm", "--output", "json"]).failure();
+    assert_eq!((exit, code.as_str()), (1, "CONFLICT"), "{message}");
+    assert!(message.contains("taken back already"), "{message}");
+}
+
+#[test]
+fn c22_a_hub_whose_directory_is_gone_looks_at_changes_all_the_same() {
+    let site = Site::new();
+    let gone = site.yard.home.beside("gone");
+    std::fs::create_dir(&gone).unwrap();
+    site.hub.signal(rustix::process::Signal::TERM);
+    let Site { yard, hub, .. } = site;
+    hub.ended();
+    let hub = Hub::of(yard.home.command_up().current_dir(&gone).spawn().unwrap()).unwrap();
+    std::fs::remove_dir(&gone).unwrap();
+    let site = Site { api: Api::owner(&yard.home, &hub), yard, hub };
+    let (run, asked) = site.changed("editor");
+    site.api.approve(&asked);
+    site.api.until(&run, "completed");
+    assert!(site.read("poem.txt").starts_with("ONE\n"));
+}
+
+#[test]
 fn c22_what_was_rejected_is_told_to_the_agent_as_its_next_turn() {
     let site = Site::new();
     let (run, asked) = site.changed("editor");
@@ -281,4 +298,31 @@ fn the_diff_is_shown_on_the_command_line_and_unknown_files_are_said() {
     let (_, code, message) = site.command(&["apply", &run, "--output", "json"]).failure();
     assert_eq!(code, "CONFIRMATION_REQUIRED", "{message}");
     drop(site.hub);
+}
+
+#[test]
+fn c22_where_a_link_leads_and_a_newline_that_is_gone_are_seen_before_they_are_applied() {
+    let script = "[[turn]]\n[[turn.step]]\nshell = \"ln -s /etc/passwd pw; ln -sf README.md was; printf bare > bare.txt\"\n";
+    let yard = Yard::new("", &[Scripted { name: "linker", profile: "", script }]);
+    std::fs::write(yard.workspace.path().join("bare.txt"), "bare\n").unwrap();
+    std::fs::write(yard.workspace.path().join("was"), "a file\n").unwrap();
+    let (_hub, api) = yard.up();
+    let run = api.start("linker", yard.place());
+    let command = api.asked(&run, &[]);
+    api.approve(&command);
+    let asked = api.asked(&run, &[command["id"].as_str().unwrap()]);
+    assert_eq!(asked["request"]["kind"], "apply", "{asked}");
+    let shown = yard.home.run(["diff", &run, "--output", "text"]).stdout;
+    let expected = [
+        "modified bare.txt +1 −1",
+        "@@ line 1 @@",
+        "-bare",
+        "+bare",
+        "\\ No newline at end of file",
+        "added pw (symlink)",
+        "+symlink → /etc/passwd (points outside the workspace)",
+        "retyped was (mode 100644 → 120000) (symlink)",
+        "+symlink → README.md",
+    ];
+    assert_eq!(shown.lines().take(expected.len()).collect::<Vec<_>>(), expected, "{shown}");
 }

@@ -13,41 +13,10 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use support::api::{Api, Scripted, Yard};
+use support::poem::{EDITS, POEM};
 use support::terminal::Terminal;
 use support::{Hub, Ran, send};
 
-/// Changes the first and the last line of a text, makes a file, and writes one that configures agents; then makes it better.
-const EDITS: &str = r#"
-[[turn]]
-[[turn.step]]
-write = "poem.txt"
-content = """
-ONE
-two
-three
-four
-five
-six
-seven
-eight
-nine
-ten
-eleven
-TWELVE
-"""
-[[turn.step]]
-write = "docs/new.md"
-content = "new\n"
-[[turn.step]]
-write = ".mcp.json"
-content = "{}\n"
-[[turn]]
-[[turn.step]]
-write = "docs/new.md"
-content = "newer\n"
-"#;
-
-const POEM: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\neleven\ntwelve\n";
 /// How the question about changes ends.
 const ASKED: &str = "[s] send back  [l] later  [?] help  [n] reject > ";
 const KEYS: &str = "[y,n,a,d,q,?] > ";
@@ -203,7 +172,7 @@ fn c22_what_is_sent_back_with_comments_is_heard_and_all_leaves_out_what_is_prote
     answer(&mut terminal, "in general (may be empty) > ", "Almost.");
     answer(&mut terminal, "[e] reject, and the run ends  [n] not yet > ", "y");
     // The agent tries again, and what it did is asked about anew.
-    terminal.wait_for("rejected");
+    terminal.wait_for("sent back");
     terminal.wait_for("+newer");
     terminal.wait_for(ASKED);
     let second = site.open();
@@ -324,6 +293,7 @@ fn c22_a_part_is_approved_by_name_and_what_is_not_there_is_refused_with_nothing_
     let (exit, screen) = terminal.ended();
     assert_eq!(exit, Some(0), "{screen}");
     assert!(screen.contains("+TWELVE") && !screen.contains("+ONE") && !screen.contains("+new"), "{screen}");
+    assert!(screen.contains("approved by owner: 1 of 3 files: poem.txt (hunk 2 of 2)"), "{screen}");
     site.api.until(&run, "completed");
     assert_eq!(site.files(), [&POEM.replace("twelve", "TWELVE"), "", ""]);
 

@@ -266,7 +266,7 @@ fn what_cannot_count_is_not_trusted() {
 #[test]
 fn a_person_at_a_terminal_is_shown_what_counts_and_asked() {
     let nasty = "[actions.count]\ndescription = \"x\"\ncommand = [\"wc\", \"\\u001b[2Jclean\"]\n";
-    for (answer, state, exit) in [("y\n", "trusted", 0), ("\n", "CONFIRMATION_REQUIRED", 1)] {
+    for (answer, state, exit) in [("y\n", "trusted", 0), ("n\n", "Not trusted.", 1)] {
         let yard = Yard::new("", nasty);
         let mut command = Command::new("script");
         let line = format!("{} trust", env!("CARGO_BIN_EXE_runyard"));

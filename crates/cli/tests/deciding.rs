@@ -10,6 +10,7 @@ mod support;
 
 use serde_json::{Value, json};
 
+use support::Ran;
 use support::api::{Api, Scripted, Yard};
 use support::terminal::Terminal;
 
@@ -185,4 +186,42 @@ fn c12_where_it_is_configured_so_nobody_approves_what_their_own_run_asks() {
     let path = format!("/approvals/{}/resolve", second["id"].as_str().unwrap());
     assert_eq!(ada.send("POST", &path, Some(&reject)).0, 200, "whoever started it may say no");
     ada.until(&run, "cancelled");
+}
+
+#[test]
+fn c12_a19_what_its_owner_may_not_approve_is_left_to_somebody_else_and_not_asked_again() {
+    let script = "[[turn]]\n[[turn.step]]\nwrite = \"a.txt\"\ncontent = \"a\\n\"\n";
+    let yard = Yard::new(
+        "[hub]\nown_runs = \"refuse\"\n",
+        &[CLOCK, Scripted { name: "writer", profile: "", script }],
+    );
+    let (_hub, api) = yard.up();
+    let run = |arguments: &[&str]| {
+        let mut command = yard.home.command(arguments);
+        command.current_dir(yard.workspace.path());
+        command
+    };
+    // Nobody can be asked: the command ends with the refusal, also where a run of its own applies what was kept.
+    let kept = json!({"task": "write", "agent": "writer", "workspace": yard.place(), "executionPolicy": {"changes": "keep"}});
+    let kept = api.post("/runs", &kept)["run"]["id"].as_str().unwrap().to_owned();
+    api.until(&kept, "completed");
+    let waiting = api.start("writer", yard.place());
+    api.asked(&waiting, &[]);
+    for of in [&kept, &waiting] {
+        let (exit, code, message) =
+            Ran::of(&mut run(&["apply", of, "--confirm", "--output", "json"])).failure();
+        assert_eq!((exit, code.as_str()), (3, "AUTHORIZATION_ERROR"), "{message}");
+        assert!(message.contains("somebody else: \"runyard approvals approve apr_"), "{message}");
+    }
+    // At a terminal it is left open.
+    for (agent, question) in [("writer", "Apply these changes"), ("clock", "Run this command")] {
+        let mut terminal = Terminal::of(&mut run(&["run", "go", "--agent", agent]));
+        terminal.wait_for(question);
+        terminal.wait_for("[n] reject > ");
+        terminal.type_line("y");
+        terminal.wait_for("It stays open and waits for somebody else");
+        let (exit, screen) = terminal.ended();
+        assert_eq!(exit, Some(1), "{screen}");
+        assert_eq!(screen.matches(question).count(), 1, "it is asked once: {screen}");
+    }
 }

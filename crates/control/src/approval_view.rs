@@ -156,8 +156,12 @@ fn title(request: &Request, workspace: &str, scope: DecisionScope) -> String {
             format!("Call {}, {effect}, in {workspace}", quoted(action))
         }
         Request::Question(question) => return format!("Answer {} for {workspace}", quoted(&question.prompt)),
-        Request::Apply { files, undo: true, .. } => {
-            format!("Take back what was applied to {} in {workspace}", listed(files))
+        Request::Apply { to: ApplyTo::Branch(name), undo: true, .. } => {
+            format!("Take back the branch {} that was made in {workspace}", quoted(name))
+        }
+        Request::Apply { files, to, undo: true, .. } => {
+            let commit = if *to == ApplyTo::Commit { ", with its commit," } else { "" };
+            format!("Take back what was applied to {}{commit} in {workspace}", listed(files))
         }
         Request::Apply { stats, files, to, .. } => {
             let to = match to {

@@ -130,9 +130,9 @@ enum Reach {
     Once,
     /// To the same request, as often as it comes in the run.
     Run,
-    /// As for the run; and a rule allows exactly this in the runs of its session.
+    /// As for the run; and a rule allows this command, path, host or target in the runs of its session.
     Session,
-    /// As for the run; and a rule allows exactly this in the workspace, until it is removed.
+    /// As for the run; and a rule allows this command, path, host or target in the workspace, until it is removed.
     Project,
 }
 

@@ -51,17 +51,21 @@ fn issue(path: &str, message: String) -> Issue {
     Issue { path, message }
 }
 
-/// The text with a capital letter and a full stop.
+/// The text with a capital letter and a full stop. An id that it begins with stays as it is: people copy it.
 fn sentence(text: &str) -> String {
+    let end = if text.ends_with(['.', '?', '!']) { "" } else { "." };
+    let is_id = text.split(' ').next().is_some_and(|word| word.contains('_'));
+    if is_id {
+        return format!("{text}{end}");
+    }
     let mut letters = text.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    let end = if text.ends_with(['.', '?', '!']) { "" } else { "." };
     first.chain(letters).chain(end.chars()).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use runyard_domain::RunId;
+    use runyard_domain::{ApprovalId, RunId};
 
     use super::*;
 
@@ -74,6 +78,14 @@ mod tests {
         assert!(!ended.is_retryable());
         let missing = failed(EngineError::NotFound { what: "run x".to_owned() });
         assert_eq!((missing.code().as_str(), missing.message()), ("NOT_FOUND", "There is no run x."));
+    }
+
+    #[test]
+    fn an_id_at_the_beginning_stays_as_it_is() {
+        let approval = ApprovalId::from_parts(1, &[2; 10]);
+        let decided =
+            failed(EngineError::Decided { approval, resolution: "approved", by: "owner".to_owned() });
+        assert_eq!(decided.message(), format!("{approval} was approved by owner already."));
     }
 
     #[test]

@@ -4,9 +4,9 @@ mod covers;
 mod preview;
 
 use runyard_actions::{Action, ActionError, Context, DefinitionError, Issue, action};
-use runyard_domain::Approval;
 use runyard_domain::gate::{self, Place, Policy, Preset, Request, Subject};
 use runyard_domain::run::Who;
+use runyard_domain::{AgentProfile, Approval};
 use runyard_engine::{Engine, EngineError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,8 @@ struct RuleAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
     /// What it changes for what agents asked for lately, and for what they may well ask for.
-    preview: Preview,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preview: Option<Preview>,
     /// Whether it was only looked at, and is not stored.
     dry_run: bool,
     /// The version of the policy from now on.
@@ -93,10 +94,17 @@ async fn policy_add(input: RuleInput, ctx: &Context) -> Result<RuleAnswer, Actio
     if let Some(label) = &input.workspace {
         known_label(&engine, label).await?;
     }
+    if let Some(agent) = &input.agent {
+        known_agent(&engine, agent)?;
+    }
     let dry_run = input.dry_run;
     let rule = input.rule()?;
     let (covers, hint) = covers::covers(&rule);
-    let preview = preview::preview(&engine, &rule).await?;
+    // What cannot be shown keeps nobody from storing it: it may be what denies.
+    let preview = match preview::preview(&engine, &rule).await {
+        Err(error) if dry_run => return Err(error),
+        preview => preview.ok(),
+    };
     let rule = if dry_run {
         RuleView::from(&rule)
     } else {
@@ -106,6 +114,15 @@ async fn policy_add(input: RuleInput, ctx: &Context) -> Result<RuleAnswer, Actio
         RuleView::from(&stored)
     };
     Ok(RuleAnswer { rule, covers, hint, preview, dry_run, version: engine.policy().version })
+}
+
+/// A rule for an agent that there is not would silently never speak.
+fn known_agent<'a>(engine: &'a Engine, id: &str) -> Result<&'a AgentProfile, ActionError> {
+    let agents = &engine.catalog().agents;
+    agents.get(id).ok_or_else(|| {
+        let known = agents.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        ActionError::invalid_input(vec![Issue::at("agent", format!("Expected an agent profile: {known}."))])
+    })
 }
 
 /// A rule for a workspace that nobody has would silently never speak.
@@ -246,11 +263,7 @@ async fn policy_test(input: Test, ctx: &Context) -> Result<Judged, ActionError> 
         return replayed(&engine, rule).await;
     }
     let request = asked(input.command, input.request)?;
-    let agents = &engine.catalog().agents;
-    let agent = agents.get(input.agent.as_deref().unwrap_or_default()).ok_or_else(|| {
-        let known = agents.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-        ActionError::invalid_input(vec![Issue::at("agent", format!("Expected an agent profile: {known}."))])
-    })?;
+    let agent = known_agent(&engine, input.agent.as_deref().unwrap_or_default())?;
     let workspace = input.workspace.ok_or_else(|| {
         let message = "Expected a workspace: id, label or an absolute path inside it.";
         ActionError::invalid_input(vec![Issue::at("workspace", message)])

@@ -68,7 +68,7 @@ pub(crate) struct RuleInput {
     #[serde(rename = "match")]
     matches: Option<String>,
     /// For which agent profile; for all without it.
-    agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// For which workspace, by its label; for all without it.
     pub(crate) workspace: Option<String>,
     /// How long it holds.

@@ -56,6 +56,10 @@ pub(crate) struct ExecutionPolicySchema {
     /// How long it may be silent.
     #[schemars(default = "idle_ms", range(min = 1, max = ExecutionPolicy::TIMEOUT_MS_MAX))]
     idle_ms: u64,
+    /// How long it stays open for a further turn after one has ended, still among the active runs and within timeoutMs; without
+    /// it the run ends with its last turn.
+    #[schemars(range(min = 1, max = ExecutionPolicy::TIMEOUT_MS_MAX))]
+    keep_open_ms: Option<u64>,
     /// What it may use at most, as far as its backend says what it uses.
     budget: Option<BudgetSchema>,
     /// What becomes of what it changed: a person is asked to apply it, or it stays in the checkout for later.
@@ -183,6 +187,7 @@ mod tests {
         let mut written = serde_json::to_value(ExecutionPolicy::default()).unwrap();
         written["secretScope"]["providerCredentials"] =
             json!([{ "profile": "codex", "secretRef": { "name": "openai", "keys": ["KEY"] } }]);
+        written["keepOpenMs"] = json!(600_000);
         assert_eq!(schema.issues(&json!({ "policy": written })), Ok(vec![]));
         for budget in [json!("2.50"), json!({ "costUsd": "2" }), json!({ "costUsd": "2.50", "tokens": 9 })] {
             written["budget"] = budget;
@@ -190,13 +195,15 @@ mod tests {
         }
         let read: ExecutionPolicy = serde_json::from_value(written).unwrap();
         let budget = Budget { cost_usd: "2.50".parse().ok(), tokens: Some(9) };
-        assert_eq!(read.budget, Some(budget));
+        assert_eq!((read.budget, read.keep_open_ms), (Some(budget), Some(600_000)));
         assert_eq!(read.secret_scope.provider_credentials.len(), 1);
         assert_eq!(schema.issues_with_defaults(&json!({ "policy": {} })), Ok(vec![]));
         for wrong in [
             json!({ "sandbox": "off" }),
             json!({ "approval": "always" }),
             json!({ "timeoutMs": 0 }),
+            json!({ "keepOpenMs": 0 }),
+            json!({ "keepOpenMs": ExecutionPolicy::TIMEOUT_MS_MAX + 1 }),
             json!({ "colour": "red" }),
             json!({ "budget": "1,5" }),
             json!({ "budget": 1.5 }),
@@ -207,7 +214,7 @@ mod tests {
             assert_eq!(issues.len(), 1, "{wrong}: {issues:?}");
             assert!(
                 serde_json::from_value::<ExecutionPolicy>(wrong)
-                    .map_or(true, |policy| policy.timeout_ms == 0)
+                    .map_or(true, |policy| policy.timeout_ms == 0 || policy.keep_open_ms.is_some())
             );
         }
     }

@@ -62,6 +62,9 @@ pub struct RunView {
     /// The approvals that it waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     open_approvals: Vec<String>,
+    /// Until when it waits for a further turn, where it is kept open and nothing else is left to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_open_until: Option<String>,
     /// What the agent said last; not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     response: Option<String>,
@@ -163,6 +166,7 @@ impl RunView {
             task_redacted,
             created_at: run.created_at.to_string(),
             open_approvals: run.state.open().map(|(id, _)| id.to_string()).collect(),
+            kept_open_until: run.kept_open_until().map(|until| until.to_string()),
             response: Some(run.response.clone()).filter(|response| !response.is_empty()),
             metrics: MetricsView::of(standing),
         }

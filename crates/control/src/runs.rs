@@ -226,6 +226,8 @@ enum Instruction {
     Steer,
     /// The end of the turn that runs.
     Interrupt,
+    /// The end of a run that is kept open, as soon as no turn runs or waits.
+    Finish,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -257,7 +259,7 @@ struct CommandView {
     kind: Instruction,
 }
 
-/// Tell a live run something: a further turn, a word into the turn that runs, or its end.
+/// Tell a live run something: a further turn, a word into the turn that runs, its end, or that the run is not to be kept open.
 #[action(
     crate = "runyard_actions",
     side_effects = "write",
@@ -273,6 +275,7 @@ async fn run_command(input: Command, ctx: &Context) -> Result<CommandAnswer, Act
         Instruction::Turn => CommandKind::Turn,
         Instruction::Steer => CommandKind::Steer,
         Instruction::Interrupt => CommandKind::Interrupt,
+        Instruction::Finish => CommandKind::Finish,
     };
     let command = NewCommand { kind, text: input.text, key: ctx.idempotency_key().map(str::to_owned) };
     let (id, redacted) = engine.command(run, command, ctx.actor()).await.map_err(failed)?;

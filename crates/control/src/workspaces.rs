@@ -112,6 +112,11 @@ async fn workspace_remove(input: Remove, ctx: &Context) -> Result<WorkspaceAnswe
     let listed = engine.workspaces().list().await.map_err(failing)?;
     let found = listed.iter().find(|workspace| workspace.id == asked);
     let found = found.ok_or_else(|| not_found(&format!("workspace {asked}")))?;
+    // Before it goes: whatever is added under its label later is another place.
+    let retired = engine.installation().retire_project(&found.label, &Who::from(ctx.actor())).await;
+    if retired.map_err(failing)? > 0 {
+        engine.policy_changed().await;
+    }
     engine.workspaces().remove(asked).await.map_err(failing)?;
     record(&engine, ctx, Listing::Removed, found).await?;
     Ok(WorkspaceAnswer { workspace: found.into() })

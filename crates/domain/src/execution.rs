@@ -19,6 +19,10 @@ pub struct ExecutionPolicy {
     pub timeout_ms: u64,
     /// How long it may be silent.
     pub idle_ms: u64,
+    /// How long it stays open for a further turn after one has ended; without it the run ends with its last turn. It keeps its
+    /// place among the active runs meanwhile, and the time counts toward `timeout_ms`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_open_ms: Option<u64>,
     /// What it may use at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
@@ -125,6 +129,7 @@ impl ExecutionPolicy {
             approval: self.approval.max(other.approval),
             timeout_ms: self.timeout_ms.min(other.timeout_ms),
             idle_ms: self.idle_ms.min(other.idle_ms),
+            keep_open_ms: self.keep_open_ms.into_iter().chain(other.keep_open_ms).min(),
             changes: self.changes.max(other.changes),
             budget: self.budget,
             secret_scope: self.secret_scope.clone(),
@@ -160,6 +165,7 @@ impl Default for ExecutionPolicy {
             approval: Approval::default(),
             timeout_ms: 60 * 60 * 1000,
             idle_ms: 10 * 60 * 1000,
+            keep_open_ms: None,
             budget: None,
             changes: Changes::default(),
             secret_scope: SecretScope::default(),

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use runyard_checkout::{
-    Archived, Base, Change, ChangeKind, Changes, CheckoutError, CompareLimits, ContentId, Contents, FileMode,
-    Kind, Root, compare, discard, put_aside,
+    Archived, Base, Change, ChangeKind, Changes, CheckoutError, CompareLimits, ContentId, Contents,
+    FILE_BYTES_MAX, FileMode, Kind, Root, compare, discard, put_aside,
 };
 use runyard_domain::RunId;
 use runyard_store::{Clock, SystemClock};
@@ -19,9 +19,6 @@ use runyard_store::{Clock, SystemClock};
 use crate::owner::{self, Gone};
 use crate::places::Places;
 use crate::{private, usage};
-
-/// How long a file is at most that is compared with the person's.
-const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// What may go, and where to.
 #[derive(Clone, Debug)]
@@ -137,6 +134,8 @@ struct Looked {
     contents: Contents,
     checkout: Root,
     changes: Changes,
+    /// What its repository has that is not in its files.
+    aside: Option<String>,
 }
 
 impl Collecting<'_> {
@@ -206,7 +205,7 @@ impl Collecting<'_> {
             let (path, directory) = (problem.path.to_string(), places.checkout());
             return Err(Kept::NotInPatch { path, directory });
         }
-        if let Some(what) = put_aside(&looked.checkout)? {
+        if let Some(what) = looked.aside.take() {
             return Err(Kept::Aside { what, directory: places.checkout() });
         }
         let files = looked.changes.files.len();
@@ -218,13 +217,16 @@ impl Collecting<'_> {
                 let patch = archive.join(format!("{run}.patch"));
                 if self.carry_out == CarryOut::Really {
                     private::make_directory(archive)?;
+                    // Else the patch could vanish with its directory, when the checkout is long gone.
+                    private::sync_directory(archive.parent().unwrap_or(archive))?;
                     looked.keep(&patch, stop).map_err(|error| not_kept(error, places))?;
                 }
                 Safe::Archived(patch)
             }
         };
         // Nothing that was done meanwhile may be lost either.
-        match look(places, stop)?.changes == looked.changes {
+        let again = look(places, stop)?;
+        match again.changes == looked.changes && again.aside.is_none() {
             true => Ok((safe, ignored)),
             false => Err(Kept::Changed),
         }
@@ -243,12 +245,13 @@ fn look(places: &Places, stop: &AtomicBool) -> Result<Looked, CheckoutError> {
     let mut contents = Contents::open(&base, &places.base())?;
     let checkout = Root::open(&places.checkout())?;
     let changes = compare(&base, &mut contents, &checkout, &CompareLimits::default(), stop)?;
-    Ok(Looked { base, contents, checkout, changes })
+    let aside = put_aside(&checkout, &places.base())?;
+    Ok(Looked { base, contents, checkout, changes, aside })
 }
 
 impl Looked {
     fn keep(&mut self, patch: &Path, stop: &AtomicBool) -> Result<u64, CheckoutError> {
-        let Looked { base, contents, checkout, changes } = self;
+        let Looked { base, contents, checkout, changes, .. } = self;
         Archived { base, contents, checkout, changes }.keep(patch, stop)
     }
 }

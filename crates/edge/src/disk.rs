@@ -13,9 +13,8 @@ use runyard_domain::{Code, RunId};
 use tokio::sync::watch;
 
 use crate::blocking::blocking;
-use crate::collecting::{AppliedJournal, CarryOut, Collecting};
+use crate::collecting::{AppliedJournal, CarryOut, Collecting, Kept};
 use crate::places::Places;
-use crate::prepare::own_fault;
 use crate::usage;
 use crate::workspaces::AllowList;
 
@@ -38,7 +37,7 @@ struct Shared {
 struct Known {
     /// What runs take that nobody works on.
     bytes: HashMap<RunId, u64>,
-    /// Runs that had to be left as they are.
+    /// Runs that are left as they are until somebody keeps what they changed.
     left: HashSet<RunId>,
 }
 
@@ -53,24 +52,34 @@ impl Disk {
         workspaces: &AllowList,
         living: &Arc<watch::Sender<()>>,
     ) -> Result<(), Failure> {
-        for _ in 0..LOOKED_AT_MAX {
-            let shared = Arc::clone(&self.0);
-            let looked = blocking(living, move |_| shared.look()).await;
-            let (bytes, oldest) = match looked {
-                Ok(looked) => looked.map_err(|error| own_fault("checkouts cannot be counted", &error))?,
-                Err(error) => return Err(own_fault("checkouts cannot be counted", &error)),
-            };
-            if bytes <= self.0.bytes_max {
-                return Ok(());
+        let mut looked_at = HashSet::new();
+        loop {
+            // A run is not to suffer from what lies in the directories of others.
+            let Some((bytes, oldest)) = self.look(looked_at.clone(), living).await else { return Ok(()) };
+            match oldest {
+                _ if bytes <= self.0.bytes_max => return Ok(()),
+                Some(run) if looked_at.len() < LOOKED_AT_MAX => {
+                    looked_at.insert(run);
+                    self.collect(run, workspaces, living).await;
+                }
+                _ => return Err(self.full(bytes)),
             }
-            let Some(run) = oldest else { return Err(self.full(bytes)) };
-            self.collect(run, workspaces, living).await;
         }
+    }
+
+    /// As [`Shared::look`]; none where it cannot be told.
+    async fn look(
+        &self,
+        looked_at: HashSet<RunId>,
+        living: &Arc<watch::Sender<()>>,
+    ) -> Option<(u64, Option<RunId>)> {
         let shared = Arc::clone(&self.0);
-        match blocking(living, move |_| shared.look()).await {
-            Ok(Ok((bytes, _))) if bytes > self.0.bytes_max => Err(self.full(bytes)),
-            _ => Ok(()),
+        match blocking(living, move |_| shared.look(&looked_at)).await {
+            Ok(Ok(looked)) => return Some(looked),
+            Ok(Err(error)) => tracing::error!(%error, "checkouts cannot be counted"),
+            Err(error) => tracing::error!(%error, "counting checkouts broke down"),
         }
+        None
     }
 
     fn full(&self, bytes: u64) -> Failure {
@@ -83,7 +92,7 @@ impl Disk {
         Failure::new(Code::CheckoutsFull, message)
     }
 
-    /// Collects a run that is over, where nothing has to be kept first; else it is not looked at again.
+    /// Collects a run that is over, where nothing has to be kept first; where something has, it is not looked at again.
     async fn collect(&self, run: RunId, workspaces: &AllowList, living: &Arc<watch::Sender<()>>) {
         let shared = Arc::clone(&self.0);
         let owner = Places::of(&shared.home, run).owner().ok().flatten();
@@ -102,7 +111,12 @@ impl Disk {
             let collected = collecting.collect(run, stop);
             let mut known = shared.known.lock().unwrap_or_else(PoisonError::into_inner);
             known.bytes.remove(&run);
-            known.left.insert(run);
+            let needs_a_person = |kept: &Kept| {
+                matches!(kept, Kept::Unarchived { .. } | Kept::NotInPatch { .. } | Kept::Aside { .. })
+            };
+            if collected.as_ref().is_err_and(needs_a_person) {
+                known.left.insert(run);
+            }
             collected
         });
         match collected.await {
@@ -116,8 +130,8 @@ impl Disk {
 }
 
 impl Shared {
-    /// What all runs take, and where that is too much the oldest one that is over and may be collected.
-    fn look(&self) -> io::Result<(u64, Option<RunId>)> {
+    /// What all runs take, and where that is too much the oldest one that is over and may be collected, but those just looked at.
+    fn look(&self, looked_at: &HashSet<RunId>) -> io::Result<(u64, Option<RunId>)> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let runs = usage::runs(&self.home)?;
         let mut still = HashMap::with_capacity(runs.len());
@@ -142,8 +156,72 @@ impl Shared {
         let is_over = |run: &RunId| {
             let places = Places::of(&self.home, *run);
             let ended = places.owner().is_ok_and(|owner| owner.is_some_and(|owner| owner.ended_at.is_some()));
-            ended && places.checkout().is_dir() && !known.left.contains(run)
+            ended && places.checkout().is_dir() && !known.left.contains(run) && !looked_at.contains(run)
         };
         Ok((all, runs.into_iter().find(is_over)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::sync::atomic::AtomicBool;
+
+    use runyard_domain::WorkspaceId;
+    use runyard_store::{Clock, SystemClock};
+
+    use super::*;
+    use crate::owner::Owner;
+
+    /// Runs that have ended and changed nothing, each with a checkout of a MiB.
+    fn ended(home: &Path, count: u8) -> Vec<Places> {
+        let workspace = home.join("workspace");
+        fs::create_dir(&workspace).unwrap();
+        fs::write(workspace.join("file"), vec![7; 1024 * 1024]).unwrap();
+        let make = |number| {
+            let run = RunId::from_parts(u64::from(number), &[number; 10]);
+            let places = Places::of(home, run);
+            places.make().unwrap();
+            let owner = Owner {
+                run,
+                workspace: WorkspaceId::from_parts(1, &[1; 10]),
+                edge: "edge".to_owned(),
+                made_at: SystemClock.now(),
+                ended_at: Some(SystemClock.now()),
+                bytes: None,
+            };
+            places.own(&owner).unwrap();
+            let (checkout, base, never) = (places.checkout(), places.base(), AtomicBool::new(false));
+            runyard_checkout::make(&workspace, &checkout, &base, &Default::default(), &never).unwrap();
+            places
+        };
+        (1..=count).map(make).collect()
+    }
+
+    #[tokio::test]
+    async fn c13_a_run_that_was_in_use_is_passed_over_once_and_collected_when_it_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let runs = ended(home.path(), 2);
+        let workspaces = AllowList::open(home.path(), "edge", &[]).unwrap();
+        let (disk, living) = (Disk::new(home.path(), 256 * 1024), Arc::new(watch::channel(()).0));
+        let session = File::open(runs[0].directory()).unwrap();
+        session.lock_shared().unwrap();
+        let full = disk.make_room(&workspaces, &living).await.unwrap_err();
+        assert_eq!(full.code, Code::CheckoutsFull);
+        assert!(runs[0].checkout().is_dir() && !runs[1].checkout().exists(), "the next one went");
+        drop(session);
+        disk.make_room(&workspaces, &living).await.unwrap();
+        assert!(!runs[0].checkout().exists());
+    }
+
+    #[tokio::test]
+    async fn c13_a_run_begins_though_what_others_take_cannot_be_counted() {
+        let home = tempfile::tempdir().unwrap();
+        let runs = ended(home.path(), 1);
+        fs::write(runs[0].directory().join("owner.json"), "no owner").unwrap();
+        let workspaces = AllowList::open(home.path(), "edge", &[]).unwrap();
+        let (disk, living) = (Disk::new(home.path(), 0), Arc::new(watch::channel(()).0));
+        disk.make_room(&workspaces, &living).await.unwrap();
+        assert!(runs[0].checkout().is_dir());
     }
 }

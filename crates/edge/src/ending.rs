@@ -103,7 +103,12 @@ async fn ready(
         }
         false => None,
     };
-    if !undo && let Ok(Some(gone)) = source.gone() {
+    // What had begun is settled by this run's own journal, and needs no checkout.
+    let begun = matches!(open.work, Work::Apply { begun: Some(_), .. });
+    if !undo
+        && !begun
+        && let Ok(Some(gone)) = source.gone()
+    {
         return Err(collected(&gone));
     }
     let workspace = allowed_root(edge, open).await?;

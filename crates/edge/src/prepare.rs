@@ -8,6 +8,7 @@ use std::sync::Arc;
 use runyard_backend::link::{OpenRun, Stage};
 use runyard_backend::{Backend, JournalError, Launch, failpoint};
 use runyard_checkout::{How, Made};
+use runyard_domain::gate::Preset;
 use runyard_domain::run::{Failure, FailureKind};
 use runyard_domain::{Code, Sandbox};
 use runyard_redact::{Kind, Known, Redactor};
@@ -112,28 +113,25 @@ pub(crate) async fn prepare(
         policy.ok_or_else(|| Failure::new(Code::PermissionDenied, "the edge holds no policy to judge by"))?;
     note("policy", format!("version {}, preset {}", policy.version, open.approval_policy.preset));
     note("credentials", "no secret is projected".to_owned());
+
+    let needs = if backend.info().needs_network { Needs::Network } else { Needs::Nothing };
+    let mut within = sandbox::Places {
+        checkout: places.checkout(),
+        homes: vec![places.home(), shared],
+        readable: Vec::new(),
+        hidden: vec![root.clone()],
+    };
+    // What it may read is known when there is a checkout; nobody is asked about that.
+    let bounds = edge.sandboxes.for_run(&open.execution_policy, needs, within.clone());
+    let unasked = (!backend.info().asks).then(|| unasked(&bounds, open, policy.preset)).transpose()?;
     let Checkout { found: in_checkout, borrowed, mut degraded } =
         checkout(edge, &*backend, open, &root, places, living).await?;
     note("checkout", safe(&in_checkout));
+    degraded.extend(unasked);
 
-    let within = sandbox::Places {
-        checkout: places.checkout(),
-        homes: vec![places.home(), shared],
-        readable: borrowed,
-        hidden: vec![root],
-    };
-    let needs = if backend.info().needs_network { Needs::Network } else { Needs::Nothing };
-    let sandbox = edge.sandboxes.for_run(&open.execution_policy, needs, within.clone());
-    if !backend.info().asks {
-        if !sandbox.denies_what_is_asked(&open.approval_policy.preset) {
-            return Err(Failure::new(Code::RuntimeUnavailable, CANNOT_ASK).into());
-        }
-        degraded.push(
-            "the backend cannot ask: what it does is bounded by the sandbox, and approved by nobody"
-                .to_owned(),
-        );
-    }
-    let InForce { confinement, found: in_force, degraded: unconfined } = sandbox;
+    within.readable = borrowed;
+    let InForce { confinement, found: in_force, degraded: unconfined } =
+        edge.sandboxes.for_run(&open.execution_policy, needs, within.clone());
     note("sandbox", safe(&in_force));
     degraded.extend(unconfined);
     if backend.info().checkout && open.stage != Stage::Running && !open.preparation.setup.is_empty() {
@@ -142,6 +140,20 @@ pub(crate) async fn prepare(
     }
     let degraded = degraded.iter().map(|reason| safe(reason)).collect();
     Ok(Prepared { backend, redactor, found, degraded, confinement, _held: held })
+}
+
+/// Whether a backend that cannot ask may run, under the stricter of the run's preset and the policy's own, as the gate judges; and
+/// what is said of it then.
+fn unasked(bounds: &InForce, open: &OpenRun, policy: Preset) -> Result<String, Failure> {
+    let preset = match policy {
+        Preset::Strict => policy.as_str(),
+        Preset::Default => &open.approval_policy.preset,
+    };
+    match bounds.denies_what_is_asked(preset) {
+        true => Ok("the backend cannot ask: what it does is bounded by the sandbox, and approved by nobody"
+            .to_owned()),
+        false => Err(Failure::new(Code::RuntimeUnavailable, CANNOT_ASK)),
+    }
 }
 
 /// What sets up a checkout: in the run's sandbox, but that it may write there, which is what it is for, and that it needs no

@@ -138,7 +138,7 @@ impl Teller {
         for at in 0..looked.changes.files.len().min(FILES_MAX) {
             let change = &looked.changes.files[at];
             let part = match change.content {
-                ContentChange::Text { .. } if self.parts < PARTS_MAX => {
+                _ if self.parts < PARTS_MAX && has_text(change) => {
                     let (before, after) =
                         sides(change, &looked.base, &mut looked.contents, &looked.checkout)?;
                     Some(self.add(change, &unified(change, &before, &after)))
@@ -239,7 +239,18 @@ pub(crate) fn stats(changes: &Changes) -> DiffStats {
     }
 }
 
-/// Both sides of a change that is shown as text.
+/// Whether there is text to show: lines, or where a link leads.
+fn has_text(change: &Change) -> bool {
+    let is = |mode: FileMode| [change.before, change.after].iter().flatten().any(|side| side.mode == mode);
+    match change.content {
+        ContentChange::Text { .. } => true,
+        ContentChange::Same => false,
+        ContentChange::Binary | ContentChange::TooLarge => is(FileMode::Link) && !is(FileMode::Submodule),
+    }
+}
+
+/// Both sides of a change that is shown as text. Of a file that became a link, or was one, only the link: its patch is two, and
+/// only one of them may have hunks.
 fn sides(
     change: &Change,
     base: &Base,
@@ -247,11 +258,13 @@ fn sides(
     checkout: &Root,
 ) -> Result<(Vec<u8>, Vec<u8>), CheckoutError> {
     let old = change.old_path.as_ref().unwrap_or(&change.path);
-    let before = match (change.before, base.find(old)) {
+    let is_lines = matches!(change.content, ContentChange::Text { .. });
+    let is_shown = |version: &Version| is_lines || version.mode == FileMode::Link;
+    let before = match (change.before.filter(is_shown), base.find(old)) {
         (Some(_), Some(entry)) => contents.read(entry, TEXT_BYTES_MAX)?,
         _ => Vec::new(),
     };
-    let after = match change.after.map(|version| version.mode) {
+    let after = match change.after.filter(is_shown).map(|version| version.mode) {
         None | Some(FileMode::Submodule) => Vec::new(),
         Some(FileMode::Link) => checkout.read_link(&change.path)?,
         Some(FileMode::Plain | FileMode::Executable) => checkout.read(&change.path, TEXT_BYTES_MAX)?.bytes,

@@ -48,7 +48,7 @@ impl Setup<'_> {
         }
         let (checkout, base) = (places.checkout(), places.base());
         let retaken = blocking(living, move |stop| retake(&checkout, &base, &Limits::default(), stop)).await;
-        let Retaken { changed, added, removed, problems, .. } = match retaken {
+        let Retaken { changed, added, removed, problems } = match retaken {
             Ok(retaken) => retaken.map_err(|error| Failure::new(error.code(), error.to_string()))?,
             Err(error) => return Err(own_fault("what was set up could not be looked at", &error).into()),
         };

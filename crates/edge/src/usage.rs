@@ -1,6 +1,7 @@
 //! How much of the disk the directories of runs take.
 //!
-//! A run that is over was measured then; of others every file is looked at. What shares its content with another file counts twice.
+//! A run that is over was measured then, which holds while it has its checkout; of others every file is looked at. What shares its
+//! content with another file counts twice.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -55,8 +56,9 @@ pub fn runs(home: &Path) -> io::Result<Vec<RunId>> {
 /// What the directory of one run takes.
 pub(crate) fn of_run(places: &Places) -> io::Result<u64> {
     match places.owner()?.and_then(|owner| owner.bytes) {
-        Some(bytes) => Ok(bytes),
-        None => size_of_directory(places.directory()),
+        // Who collected it may have died before they measured again.
+        Some(bytes) if places.checkout().is_dir() => Ok(bytes),
+        _ => size_of_directory(places.directory()),
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use runyard_checkout::{Options, make};
 use runyard_domain::RunId;
-use runyard_edge::{AppliedJournal, CarryOut, Collected, Collecting, Kept, Safe};
+use runyard_edge::{AppliedJournal, CarryOut, Collected, Collecting, Kept, Safe, usage};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -134,4 +134,21 @@ fn c22_what_was_applied_stays_to_be_taken_back_until_it_may_go() {
     assert!(yard.at("applied").is_dir());
     let removed = yard.collect_with(|collecting| collecting.applied = AppliedJournal::Removed).unwrap();
     assert!(!removed.undo && !yard.at("applied").exists());
+}
+
+#[test]
+fn c13_what_a_run_took_when_it_ended_is_not_believed_without_its_checkout() {
+    let yard = Yard::new();
+    let owner = serde_json::json!({
+        "run": yard.run,
+        "workspace": runyard_domain::WorkspaceId::from_parts(1, &[1; 10]),
+        "edge": "edge",
+        "madeAt": "2026-01-31T12:00:00.000Z",
+        "endedAt": "2026-01-31T12:00:00.000Z",
+        "bytes": 1_000_000_000_u64,
+    });
+    fs::write(yard.at("owner.json"), owner.to_string()).unwrap();
+    assert_eq!(usage(&yard.home()).unwrap().bytes, 1_000_000_000);
+    fs::remove_dir_all(yard.at("checkout")).unwrap();
+    assert!(usage(&yard.home()).unwrap().bytes < 1_000_000);
 }

@@ -20,6 +20,8 @@ use crate::recovery::RECOVERY_KEY;
 use crate::translate::{cancelled, completed, failed, withdrawn};
 use crate::{Engine, EngineError};
 
+/// A run carries the changes of a run, or takes back what such a run carried.
+const CARRIED_MAX: usize = 3;
 /// Why an approval that nobody answered is rejected.
 pub(crate) const EXPIRED: &str = "Nobody answered in time.";
 
@@ -204,7 +206,11 @@ impl Engine {
             return same_or_refused(&record, resolved, &answer);
         }
         check_answer(&record.asked.request, &answer)?;
-        let rule = lasting_rule(&record, &answer)?;
+        let approves = answer.decision == Decision::Approve;
+        lasting_rule(&record, approves, answer.scope)?;
+        if approves {
+            self.check_not_own(record.run, &actor.id).await?;
+        }
         let resolved = ApprovalResolved {
             approval_id: id,
             resolution: match answer.decision {
@@ -219,9 +225,7 @@ impl Engine {
             comments: answer.comments.clone(),
             revise: answer.revise,
         };
-        let (engine, looked_at, approves) =
-            (self.clone(), record.clone(), answer.decision == Decision::Approve);
-        let who = Who::from(actor);
+        let (engine, looked_at) = (self.clone(), record.clone());
         let decide = move |run: &Run, now| {
             if resolved.revise && run.created.carries.is_some() {
                 let message =
@@ -230,7 +234,6 @@ impl Engine {
             }
             if approves {
                 engine.check_not_denied(&looked_at)?;
-                engine.check_not_own(run, &who)?;
             }
             let facts = resolution_facts(run, resolved.clone(), now);
             Ok(Decided { facts, result: None })
@@ -238,12 +241,9 @@ impl Engine {
         match self.recorder().head(record.run, decide).await {
             Ok(standing) => {
                 self.changed(&standing);
-                if let Some(rule) = rule {
-                    let stored = self.installation().add_rule(rule, &Who::from(actor)).await;
-                    stored.map_err(|error| EngineError::RuleNotStored(Box::new(error)))?;
-                    self.policy_changed().await;
-                }
-                self.approval(id).await
+                let decided = self.approval(id).await?;
+                self.keep_lasting_rule(&decided).await?;
+                Ok(decided)
             }
             // Somebody else was quicker, or the run has ended.
             Err(EngineError::Illegal(illegal)) => {
@@ -259,20 +259,51 @@ impl Engine {
 }
 
 impl Engine {
-    /// Refuses that whoever started a run approves what it asks, where the configuration says so.
-    fn check_not_own(&self, run: &Run, who: &Who) -> Result<(), EngineError> {
-        let own = run.created.actor.id == who.id;
-        if own && self.catalog().own_runs == OwnRuns::Refuse { Err(EngineError::OwnRun) } else { Ok(()) }
+    /// Refuses that whoever started a run, or the run whose changes it carries, approves what it asks; where the configuration
+    /// says so.
+    async fn check_not_own(&self, run: RunId, who: &str) -> Result<(), EngineError> {
+        if self.catalog().own_runs == OwnRuns::Approve {
+            return Ok(());
+        }
+        let mut next = Some(run);
+        // Changes are carried, and what was carried is taken back: no chain is longer.
+        for _ in 0..CARRIED_MAX {
+            let Some(run) = next else { break };
+            let created = self.run(run).await?.run.created;
+            if created.actor.id == who {
+                return Err(EngineError::OwnRun);
+            }
+            next = created.carries.map(|carries| carries.of);
+        }
+        Ok(())
+    }
+
+    /// Stores the rule that follows from a decision, once, however often it is brought. The decision is durable before it, and
+    /// whoever delivers that to the audit brings it again.
+    pub(crate) async fn keep_lasting_rule(&self, decided: &ApprovalRecord) -> Result<(), EngineError> {
+        let Some(resolved) = &decided.resolved else { return Ok(()) };
+        let approved = resolved.resolution == Resolution::Approved;
+        let rule = lasting_rule(decided, approved, resolved.scope.unwrap_or_default())?;
+        let Some(rule) = rule else { return Ok(()) };
+        let id = *resolved.approval_id.as_bytes();
+        let stored = self.installation().add_rule_once(id, rule, &resolved.decided_by).await;
+        stored.map_err(|error| EngineError::RuleNotStored(Box::new(error)))?;
+        self.policy_changed().await;
+        Ok(())
     }
 }
 
 /// The rule that follows from a yes that reaches beyond its run.
-fn lasting_rule(record: &ApprovalRecord, answer: &Resolve) -> Result<Option<Rule>, EngineError> {
+fn lasting_rule(
+    record: &ApprovalRecord,
+    approved: bool,
+    reach: DecisionScope,
+) -> Result<Option<Rule>, EngineError> {
     let asked = &record.asked;
-    let scope = match (answer.decision, answer.scope) {
-        (Decision::Reject, _) | (_, DecisionScope::Once | DecisionScope::Run) => return Ok(None),
-        (Decision::Approve, DecisionScope::Session) => Scope::Session,
-        (Decision::Approve, DecisionScope::Project) => Scope::Project,
+    let scope = match (approved, reach) {
+        (false, _) | (_, DecisionScope::Once | DecisionScope::Run) => return Ok(None),
+        (true, DecisionScope::Session) => Scope::Session,
+        (true, DecisionScope::Project) => Scope::Project,
     };
     let wrong = |message: &str| EngineError::Invalid { path: "scope", message: message.to_owned() };
     if asked.redacted {

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use runyard_backend::WorkspaceError;
 use runyard_domain::run::{ApplyStatus, ArtifactReady, PreviewReady, Review, Run, RunEvent, Who};
 use runyard_domain::{
     ARTIFACTS_MAX, Actor, Artifact, ArtifactContent, ArtifactFacts, ArtifactId, BlobId, InvalidArtifact,
@@ -176,15 +177,23 @@ impl Engine {
         let redactor = &self.recorder().redactor;
         if let Some(summary) = new.summary.take() {
             let safe = redactor.content(&summary).into_inner();
-            new.summary = Some(self.workspaces().shown(workspace, safe).await?);
+            new.summary = Some(self.shown(workspace, safe).await?);
         }
         if let Ok(text) = std::str::from_utf8(&new.content)
             && media(&new.name, &new.content).is_text
         {
             let safe = redactor.content(text).into_inner();
-            new.content = self.workspaces().shown(workspace, safe).await?.into_bytes();
+            new.content = self.shown(workspace, safe).await?.into_bytes();
         }
         Ok(new)
+    }
+
+    /// What others may read of a text. Where the workspace is off the list by now, nobody knows its root any more.
+    async fn shown(&self, workspace: WorkspaceId, text: String) -> Result<String, EngineError> {
+        match self.workspaces().shown(workspace, text.clone()).await {
+            Err(WorkspaceError::Outside { .. } | WorkspaceError::Unknown { .. }) => Ok(text),
+            shown => Ok(shown?),
+        }
     }
 
     /// What was given, as it may be stored, and what is known of it. Where it is kept is not known yet.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use runyard_backend::failpoint;
 use runyard_domain::run::{Applied, ApprovalResolved, Who};
-use runyard_domain::{AppendId, EventId};
+use runyard_domain::{AppendId, Class, EventId};
 use runyard_store::OutboxItem;
 use serde::Deserialize;
 
@@ -62,11 +62,18 @@ impl Engine {
         let Message { event_id, what } = serde_json::from_slice(&item.payload)?;
         let (by, fact) = match what {
             What::Decision(decision) => {
+                let record = self.approval(decision.approval_id).await?;
+                match self.keep_lasting_rule(&record).await {
+                    Err(error) if error.code().row().class == Class::Transient => return Err(error),
+                    // Whoever decided was told, and the record of it must not wait for ever.
+                    Err(error) => tracing::error!(%error, "a decision has no rule"),
+                    Ok(()) => {}
+                }
                 let made = DecisionMade {
                     approval_id: decision.approval_id,
                     run_id: item.run,
                     resolution: decision.resolution,
-                    digest: self.approval(decision.approval_id).await?.asked.digest,
+                    digest: record.asked.digest,
                     reason: decision.reason,
                 };
                 (decision.decided_by, AuditFact::Decision(made))

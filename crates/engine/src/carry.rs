@@ -1,13 +1,19 @@
 //! Applying or taking back the changes of a run that has ended: a new run, with its own approval and its own record.
 
-use runyard_domain::run::{ApplyStatus, Carries, Created, OnReject, Task, Who};
+use std::collections::BTreeSet;
+
+use runyard_domain::run::{ApplyStatus, Carries, Created, OnReject, Run, Task, Who};
 use runyard_domain::{Actor, ApplyTo, ExecutionPolicy, RunId, SelectedFile};
 use serde_json::json;
 
 use crate::create::CreatedRun;
 use crate::fresh::fresh;
 use crate::keys::Key;
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, Standing};
+
+/// So many runs are looked at for one that carried the changes of another.
+const PAGE: u32 = 200;
+const PAGES_MAX: usize = 20;
 
 /// What is to be done with a run's changes.
 #[derive(Clone, Debug)]
@@ -45,7 +51,10 @@ impl Engine {
         if let Some(made) = self.made_before(key.as_ref()).await? {
             return Ok(made);
         }
-        let parent = self.run(of).await?.run;
+        let asked = self.run(of).await?.run;
+        // Whoever says which run they want to have taken back may mean the one that made the changes.
+        let parent = if undo { self.applied_by(asked).await? } else { asked };
+        let of = parent.id;
         let state = parent.state.name();
         let conflict = |what| EngineError::Conflict { run: of, state, what };
         let Some(review) = parent.review.as_ref() else {
@@ -61,6 +70,11 @@ impl Engine {
             tracing::debug!(run = %of, %digest, "a digest that is not the diff's");
             return Err(conflict("its changes are not those that were looked at"));
         }
+        // What it was brought to is where it is taken back from.
+        let to = match &parent.created.carries {
+            Some(carries) if undo => carries.to.clone(),
+            _ => to,
+        };
         let verb = if undo { "Take back" } else { "Apply" };
         let created = Created {
             task: Task::Text { text: format!("{verb} the changes of {of}"), redacted: false },
@@ -77,5 +91,34 @@ impl Engine {
         };
         let run = fresh!(RunId, self.now());
         self.create_planned(run, created, false, key).await
+    }
+
+    /// The run that applied the changes of a run and whose work is there to be taken back: itself, or the last one that carried them.
+    async fn applied_by(&self, made: Run) -> Result<Run, EngineError> {
+        let own = made.review.as_ref().is_some_and(|review| review.status == ApplyStatus::Applied);
+        let (mut taken_back, mut before, of) = (BTreeSet::new(), None, made.id);
+        // The newest first: who takes something back comes after who applied it.
+        for _ in 0..PAGES_MAX {
+            let (runs, more) = self.runs(None, before, PAGE).await?;
+            before = runs.last().map(|last| last.run.id);
+            for Standing { run, .. } in runs {
+                let Some(carries) = &run.created.carries else { continue };
+                match run.review.as_ref().map(|review| review.status) {
+                    Some(ApplyStatus::Undone) => drop(taken_back.insert(carries.of)),
+                    Some(ApplyStatus::Applied) if carries.of == of && !taken_back.contains(&run.id) => {
+                        return Ok(run);
+                    }
+                    _ => {}
+                }
+            }
+            if !more || before.is_none_or(|before| before < of) {
+                break;
+            }
+        }
+        if own && taken_back.contains(&of) {
+            let (run, state) = (of, made.state.name());
+            return Err(EngineError::Conflict { run, state, what: "what it applied was taken back already" });
+        }
+        Ok(made)
     }
 }

@@ -1,16 +1,18 @@
-//! Instructions to a live run: turn, steer, interrupt, cancel.
+//! Instructions to a live run: turn, steer, interrupt, finish, cancel.
 
 use runyard_backend::Command;
-use runyard_domain::run::{CommandKind, CommandReceived, QUEUED_TURNS_MAX, Run, RunEvent, RunState, Who};
-use runyard_domain::{Actor, CommandId, RunId};
+use runyard_domain::run::{
+    CommandKind, CommandReceived, DiffState, QUEUED_TURNS_MAX, Run, RunEvent, RunState, Who,
+};
+use runyard_domain::{Actor, CommandId, RunId, Timestamp};
 
 use runyard_store::StorageError;
 
 use crate::create::TEXT_BYTES_MAX;
 use crate::fresh::fresh;
 use crate::keys::{Key, Keyed};
-use crate::record::{Decided, Standing};
-use crate::translate::{cancelled, withdrawal, withdrawn};
+use crate::record::{Decided, Fact, Standing};
+use crate::translate::{cancelled, completed, withdrawal, withdrawn};
 use crate::{Engine, EngineError};
 
 /// An instruction to a live run.
@@ -35,8 +37,9 @@ impl Engine {
         let NewCommand { kind, text, key } = command;
         let invalid = |message: &str| EngineError::Invalid { path: "text", message: message.to_owned() };
         let text = match (kind, text) {
-            (CommandKind::Interrupt, None) => None,
+            (CommandKind::Interrupt | CommandKind::Finish, None) => None,
             (CommandKind::Interrupt, Some(_)) => return Err(invalid("Expected no text with an interrupt.")),
+            (CommandKind::Finish, Some(_)) => return Err(invalid("Expected no text with a finish.")),
             (_, Some(text)) if text.len() > TEXT_BYTES_MAX => {
                 return Err(invalid(&format!("Expected at most {TEXT_BYTES_MAX} bytes.")));
             }
@@ -48,8 +51,8 @@ impl Engine {
         if let Some(Keyed { id, redacted }) = self.kept(key.as_ref()).await? {
             return Ok((id, redacted));
         }
-        // What a session cannot be told is not recorded as told. A turn waits in the run itself.
-        if kind != CommandKind::Turn && !self.schedule().hears(run) {
+        // What a session cannot be told is not recorded as told. A turn waits in the run itself, and so does a finish.
+        if matches!(kind, CommandKind::Steer | CommandKind::Interrupt) && !self.schedule().hears(run) {
             takes(&self.run(run).await?.run, kind)?;
             return Err(EngineError::Unheard { run });
         }
@@ -61,15 +64,17 @@ impl Engine {
             .transpose()?;
         let received =
             CommandReceived { command_id: id, command: kind, text: stored.clone(), actor: Who::from(actor) };
-        let decide = move |run: &Run, _| {
+        let engine = self.clone();
+        let decide = move |run: &Run, now| {
             takes(run, kind)?;
             let mut facts = vec![RunEvent::CommandReceived(received.clone()).into()];
-            if kind == CommandKind::Turn {
-                // The agent works on, so what it had changed by now is out of date.
-                let asked = run.review.as_ref().and_then(|review| review.approval_id);
-                let open = asked.filter(|asked| run.state.open().any(|(id, _)| id == *asked));
-                let by = received.actor.clone();
-                facts.extend(open.map(|id| withdrawal(id, by, "The agent was given a further turn.").into()));
+            match kind {
+                CommandKind::Turn => facts.extend(out_of_date(run, received.actor.clone())),
+                CommandKind::Finish => {
+                    let (_, info) = engine.catalog().backend(&run.created.backend_profile)?;
+                    facts.extend(ended_if_idle(run, info.checkout, now));
+                }
+                CommandKind::Steer | CommandKind::Interrupt => {}
             }
             Ok(Decided { facts, result: result.clone() })
         };
@@ -112,6 +117,36 @@ impl Engine {
     }
 }
 
+/// The agent works on, so what it had changed by now is out of date.
+fn out_of_date(run: &Run, by: Who) -> Option<Fact> {
+    let asked = run.review.as_ref().and_then(|review| review.approval_id);
+    let open = asked.filter(|asked| run.state.open().any(|(id, _)| id == *asked));
+    open.map(|id| withdrawal(id, by, "The agent was given a further turn.").into())
+}
+
+/// A run that is kept open is so no longer: Runyard itself says it where nobody does.
+pub(crate) fn finished(run: &Run, checkout: bool, now: Timestamp) -> Vec<Fact> {
+    let finish = RunEvent::CommandReceived(CommandReceived {
+        command_id: fresh!(CommandId, now),
+        command: CommandKind::Finish,
+        text: None,
+        actor: Who::runyard(),
+    });
+    std::iter::once(finish.into()).chain(ended_if_idle(run, checkout, now)).collect()
+}
+
+/// What a finish does to a run whose agent does nothing and is to do nothing more. A checkout is looked at before the end.
+fn ended_if_idle(run: &Run, checkout: bool, now: Timestamp) -> Vec<Fact> {
+    if !run.is_idle() {
+        return Vec::new();
+    }
+    let mut facts = withdrawn(run);
+    if !checkout {
+        facts.push(completed(run, DiffState::None, now).into());
+    }
+    facts
+}
+
 /// Whether the run takes a command of this kind where it stands.
 fn takes(run: &Run, kind: CommandKind) -> Result<(), EngineError> {
     if run.state.is_terminal() {
@@ -125,6 +160,13 @@ fn takes(run: &Run, kind: CommandKind) -> Result<(), EngineError> {
             Err(conflict(run, "what it changed is being applied; start a new run in its session"))
         }
         CommandKind::Turn => Ok(()),
+        CommandKind::Finish if run.created.execution_policy.keep_open_ms.is_none() => {
+            Err(conflict(run, "it is not kept open, and ends by itself"))
+        }
+        CommandKind::Finish if run.finishing || matches!(run.state, RunState::Applying { .. }) => {
+            Err(conflict(run, "it is on its way to its end already"))
+        }
+        CommandKind::Finish => Ok(()),
         CommandKind::Steer | CommandKind::Interrupt if run.turn_active && run.state == RunState::Running => {
             Ok(())
         }

@@ -182,9 +182,11 @@ impl Engine {
 
 fn check_times(policy: &ExecutionPolicy) -> Result<(), EngineError> {
     let max = ExecutionPolicy::TIMEOUT_MS_MAX;
-    for (path, ms) in
-        [("executionPolicy.timeoutMs", policy.timeout_ms), ("executionPolicy.idleMs", policy.idle_ms)]
-    {
+    for (path, ms) in [
+        ("executionPolicy.timeoutMs", policy.timeout_ms),
+        ("executionPolicy.idleMs", policy.idle_ms),
+        ("executionPolicy.keepOpenMs", policy.keep_open_ms.unwrap_or(max)),
+    ] {
         if ms == 0 || ms > max {
             return Err(EngineError::Invalid { path, message: format!("Expected 1 to {max}.") });
         }

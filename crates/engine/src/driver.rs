@@ -224,7 +224,11 @@ impl<'a> Driver<'a> {
                 approval: *approval,
                 digest: review.diff.digest.clone(),
                 selection: review.selection.clone().or(carries.and_then(|carries| carries.selection.clone())),
-                to: carries.map(|carries| carries.to.clone()).unwrap_or_default(),
+                // What is taken back says by itself what it was.
+                to: carries
+                    .filter(|carries| !carries.undo)
+                    .map(|carries| carries.to.clone())
+                    .unwrap_or_default(),
                 begun: review.applied_digest.clone(),
                 message: commit_message(run),
             },
@@ -430,6 +434,7 @@ impl<'a> Driver<'a> {
             && self.turn_sent != Some(turn.command_id)
         {
             self.turn_sent = Some(turn.command_id);
+            self.idle_at = Instant::now() + self.idle_limit();
             let command = Command::Turn { id: turn.command_id, text: turn.text.clone() };
             self.edge.send(ToEdge::Command { run: id, generation, command }).await;
         }
@@ -447,11 +452,17 @@ impl<'a> Driver<'a> {
         Duration::from_millis(self.standing.run.created.execution_policy.idle_ms)
     }
 
+    /// Whether the agent has something to do, so that its silence counts.
+    fn must_speak(&self) -> bool {
+        let run = &self.standing.run;
+        run.state == RunState::Running && self.work == Work::Agent && run.kept_open_until().is_none()
+    }
+
     fn next_deadline(&self) -> Instant {
         let mut next = self.renew_at;
         match self.standing.run.state {
             RunState::Planned => next = next.min(self.accept_by),
-            RunState::Running if self.work == Work::Agent => next = next.min(self.idle_at),
+            _ if self.must_speak() => next = next.min(self.idle_at),
             _ => {}
         }
         self.park_at.map_or(next, |park| next.min(park))
@@ -474,7 +485,7 @@ impl<'a> Driver<'a> {
             let edge = self.standing.run.planned.as_ref().map(|plan| plan.edge_id.clone());
             self.fail(offline(&edge.unwrap_or_default())).await?;
         }
-        if self.standing.run.state == RunState::Running && self.work == Work::Agent && now >= self.idle_at {
+        if self.must_speak() && now >= self.idle_at {
             self.idle_at = now + self.idle_limit();
             let ms = self.standing.run.created.execution_policy.idle_ms;
             let reason = format!("The backend was silent for more than {ms} ms.");

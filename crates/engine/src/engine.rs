@@ -273,9 +273,10 @@ impl Engine {
         let now = Instant::now();
         for timer in due.iter().filter(|timer| refused.may_try(timer, now)).collect::<Vec<_>>() {
             let name = timer.name.clone();
-            let limits = *self.limits();
+            let engine = self.clone();
             let decide = move |run: &_, now| {
-                Ok(Decided { facts: timers::fire(run, &name, now, &limits)?, result: None })
+                let facts = timers::fire(run, &name, now, engine.limits(), engine.catalog())?;
+                Ok(Decided { facts, result: None })
             };
             match self.0.recorder.head(timer.run, decide).await {
                 Ok(standing) => {

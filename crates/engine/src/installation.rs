@@ -13,7 +13,7 @@ mod token;
 
 use std::sync::Arc;
 
-use runyard_domain::gate::{Rule, RuleText, Scope};
+use runyard_domain::gate::{Effect, Rule, RuleText, Scope};
 use runyard_domain::run::Who;
 use runyard_domain::{Actor, ActorKind, AppendId, EventId, RuleId, RunId, Timestamp, TokenId};
 use runyard_redact::Redactor;
@@ -153,6 +153,38 @@ impl Installation {
         Ok(StoredRule { id: rule_id, rule, added: now, added_by: by.clone() })
     }
 
+    /// Adds the rule that follows from something, once, however often it is brought under the bytes of that thing's id.
+    pub(crate) async fn add_rule_once(
+        &self,
+        from: [u8; 16],
+        rule: Rule,
+        by: &Who,
+    ) -> Result<(), InstallationError> {
+        let rule_id = RuleId::from_bytes(from);
+        let rule = Rule::try_from(RuleText { id: Some(rule_id.to_string()), ..rule.into() })?;
+        let added = RegistryFact::RuleAdded(RuleAdded { rule_id, rule });
+        self.write_once(AppendId::from_bytes(from), by, self.0.clock.now(), move |_| Ok(added.clone())).await
+    }
+
+    /// Removes the rules that allow something in the project of this label, and says how many: another workspace of that name is
+    /// another place.
+    pub async fn retire_project(&self, label: &str, by: &Who) -> Result<usize, InstallationError> {
+        let allows = |rule: &Rule| {
+            rule.scope() == Scope::Project
+                && rule.effect() == Effect::Allow
+                && rule.text().workspace.as_deref() == Some(label)
+        };
+        let (stored, mut retired) = (self.registry(), 0);
+        for rule in stored.rules().iter().filter(|stored| allows(&stored.rule)) {
+            match self.remove_rule(&rule.id.to_string(), by).await {
+                Ok(()) => retired += 1,
+                Err(InstallationError::NoSuchRule) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(retired)
+    }
+
     /// Removes the stored rule of this id.
     pub async fn remove_rule(&self, id: &str, by: &Who) -> Result<(), InstallationError> {
         let rule_id = id.parse().map_err(|_| InstallationError::NoSuchRule)?;
@@ -202,9 +234,19 @@ impl Installation {
         now: Timestamp,
         decide: impl Fn(&Registry) -> Result<RegistryFact, InstallationError> + Clone + Send + 'static,
     ) -> Result<(), InstallationError> {
+        self.write_once(fresh!(AppendId, now), by, now, decide).await
+    }
+
+    /// The same, once, however often it is brought under this append id.
+    async fn write_once(
+        &self,
+        append: AppendId,
+        by: &Who,
+        now: Timestamp,
+        decide: impl Fn(&Registry) -> Result<RegistryFact, InstallationError> + Clone + Send + 'static,
+    ) -> Result<(), InstallationError> {
         let author =
             Author { by: by.clone(), now, event: fresh!(EventId, now), redactor: self.0.redactor.clone() };
-        let append = fresh!(AppendId, now);
         let appended = append_until_known(&*self.0.store, || {
             let (author, decide) = (author.clone(), decide.clone());
             let decide = move |row: &RunRow| -> Result<Writes, Refusal> {

@@ -9,6 +9,7 @@ use runyard_domain::{Approval, ApprovalId, Code, RunId, Timestamp};
 use runyard_store::RunsQuery;
 use sha2::{Digest, Sha256};
 
+use crate::commands::finished;
 use crate::fresh::fresh;
 use crate::record::{Decided, Fact, Standing};
 use crate::translate::{agent, failed, status};
@@ -51,6 +52,10 @@ fn decide(run: &Run, info: &BackendInfo) -> Recovery {
 pub(crate) fn reopening(run: &Run, info: &BackendInfo, limits: &Limits, now: Timestamp) -> Vec<Fact> {
     if run.state != RunState::Running {
         return Vec::new();
+    }
+    if run.kept_open_until().is_some() && run.thread.is_none() {
+        // Without its conversation the backend would begin with the task again.
+        return finished(run, info.checkout, now);
     }
     let Recovery::Unknown { step } = decide(run, info) else { return Vec::new() };
     let digest = repeat_digest(run.id, &step);

@@ -48,11 +48,12 @@ impl Engine {
     }
 }
 
-/// Until when, and when it then expires: the time that it sleeps does not count, and none of it counts twice.
+/// Until when, and when it then expires: the time that it sleeps does not count, none of it counts twice, and who wakes it earlier takes
+/// back what it has not slept.
 fn snoozed(run: &Run, id: ApprovalId, now: Timestamp, for_ms: u64) -> Option<(Timestamp, Timestamp)> {
     let (_, asked) = run.state.open().find(|(open, _)| *open == id)?;
     let until = now.plus_ms(for_ms);
     let slept_from = asked.snoozed_until.unwrap_or(now).max(now);
-    let more = u64::try_from(until.unix_ms() - slept_from.unix_ms()).unwrap_or_default();
-    Some((until, asked.expires_at.plus_ms(more)))
+    let expires_ms = asked.expires_at.unix_ms() + until.unix_ms() - slept_from.unix_ms();
+    Some((until, Timestamp::from_unix_ms(expires_ms)))
 }

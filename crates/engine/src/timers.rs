@@ -9,14 +9,17 @@ use runyard_redact::Safe;
 use runyard_store::TimerWrite;
 
 use crate::approvals::{self, resolution_facts};
+use crate::commands::finished;
 use crate::record::Fact;
 use crate::translate::{failed, withdrawn};
-use crate::{EngineError, Limits};
+use crate::{Catalog, EngineError, Limits};
 
 /// The whole run, not counting the time in which it waits for people.
 const RUN: &str = "run";
 /// The phase that it is in.
 const PHASE: &str = "phase";
+/// How long it is kept open for a further turn.
+const OPEN: &str = "open";
 /// An approval; its id stands behind it.
 const EXPIRY: &str = "expiry:";
 
@@ -36,6 +39,13 @@ pub(crate) fn writes(before: Option<&Run>, after: &Run, now: Timestamp, limits: 
                 writes.push(TimerWrite::Set { name: name.into(), due: now.plus_ms(ms), payload: Safe::NULL })
             }
         }
+    }
+    match (before.and_then(Run::kept_open_until), after.kept_open_until()) {
+        (was, until) if was == until => {}
+        (_, Some(due)) => {
+            writes.push(TimerWrite::Set { name: OPEN.into(), due, payload: Safe::NULL });
+        }
+        (_, None) => writes.push(TimerWrite::Cancel { name: OPEN.into() }),
     }
     let open_before = before.into_iter().flat_map(|run| run.state.open());
     let gone = open_before.filter(|(id, _)| after.state.open().all(|(open, _)| open != *id));
@@ -83,7 +93,13 @@ fn run_timers(run: &Run, limits: &Limits) -> RunTimers {
 }
 
 /// What a timer that is due does to the run. Where the run has gone on meanwhile it does nothing.
-pub(crate) fn fire(run: &Run, name: &str, now: Timestamp, limits: &Limits) -> Result<Vec<Fact>, EngineError> {
+pub(crate) fn fire(
+    run: &Run,
+    name: &str,
+    now: Timestamp,
+    limits: &Limits,
+    catalog: &Catalog,
+) -> Result<Vec<Fact>, EngineError> {
     let stale = || EngineError::Conflict { run: run.id, state: run.state.name(), what: "the timer is over" };
     if let Some(id) = name.strip_prefix(EXPIRY) {
         let id: ApprovalId = id.parse().map_err(|_| stale())?;
@@ -104,6 +120,12 @@ pub(crate) fn fire(run: &Run, name: &str, now: Timestamp, limits: &Limits) -> Re
             revise: false,
         };
         return Ok(resolution_facts(run, resolved, now));
+    }
+    if name == OPEN {
+        // It may have been given a turn between the look at the timers and this.
+        run.kept_open_until().filter(|until| *until <= now).ok_or_else(stale)?;
+        let (_, info) = catalog.backend(&run.created.backend_profile)?;
+        return Ok(finished(run, info.checkout, now));
     }
     let wanted = run_timers(run, limits);
     let ms = if name == RUN { wanted.run_ms } else { wanted.phase_ms };

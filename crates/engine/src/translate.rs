@@ -223,14 +223,15 @@ impl Batch<'_> {
         }
     }
 
-    /// A run ends when its turn ends, no turn is queued and nothing is open.
+    /// A run ends when its turn ends, no turn is queued and nothing is open, unless it is kept open for a further turn. There
+    /// an interrupt ends the turn alone: that the next one can be said is what it is kept open for.
     fn turn_ended(&mut self, outcome: TurnOutcome) -> Result<(), EngineError> {
         // The turn is over, so nothing of it can wait any more.
         for fact in withdrawn(&self.run) {
             self.push(fact.event, None)?;
         }
         self.push(RunEvent::TurnEnded(TurnEnded { outcome }), Some("backend_status"))?;
-        if !self.run.queued.is_empty() {
+        if !self.run.queued.is_empty() || self.run.kept_open_until().is_some() {
             return Ok(());
         }
         match (outcome, self.run.interrupted_by.clone()) {

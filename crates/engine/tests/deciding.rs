@@ -10,8 +10,8 @@ mod support;
 
 use std::sync::Arc;
 
-use runyard_domain::gate::{Effect, OwnRuns, Request, RuleKind, Scope};
-use runyard_domain::run::{DecisionScope, Resolution, RunState};
+use runyard_domain::gate::{Effect, OwnRuns, Request, Rule, RuleKind, RuleText, Scope};
+use runyard_domain::run::{DecisionScope, Resolution, RunState, Who};
 use runyard_domain::{Actor, Code, RunId};
 use runyard_engine::{ApprovalRecord, Decision, Engine, EngineError, Resolve, SNOOZE_MS_MAX};
 use runyard_store::{Clock, ManualClock, MemoryStore};
@@ -96,9 +96,9 @@ async fn c12_a_snoozed_approval_is_left_out_of_the_inbox_for_a_while_and_expires
     clock.advance_ms(HOUR_MS as i64 / 2);
     let longer = engine.snooze(id, HOUR_MS, None, &person()).await.unwrap();
     assert_eq!(longer.asked.expires_at, expires.plus_ms(HOUR_MS + HOUR_MS / 2));
-    // Waking earlier takes nothing away.
+    // Waking earlier takes back what it has not slept.
     let earlier = engine.snooze(id, 1, None, &person()).await.unwrap();
-    assert_eq!(earlier.asked.expires_at, expires.plus_ms(HOUR_MS + HOUR_MS / 2));
+    assert_eq!(earlier.asked.expires_at, expires.plus_ms(HOUR_MS / 2 + 1));
     clock.advance_ms(1);
     assert_eq!(inbox(false).await.unwrap().len(), 1, "it is back");
 
@@ -141,6 +141,57 @@ async fn c12_where_it_is_said_so_nobody_approves_what_their_own_run_asks() {
     let reject = Resolve::new(Decision::Reject, &second.asked.digest);
     engine.resolve(second.asked.approval_id, reject, &own).await.unwrap();
     let RunState::Cancelled { .. } = until(&engine, rejected, "cancelled").await.state else { panic!() };
+}
+
+#[tokio::test]
+async fn c11_the_rule_of_a_decision_is_stored_once_however_often_it_is_brought() {
+    let world = World::default();
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let (_, record) = asking(&engine, &mut edge, "cargo test").await;
+    engine.resolve(record.asked.approval_id, yes(&record, DecisionScope::Project), &person()).await.unwrap();
+    let rule = engine.installation().registry().rules()[0].clone();
+    // Delivered to the audit, it is brought once more, and stored once.
+    while engine
+        .installation()
+        .entries(0, 100)
+        .await
+        .unwrap()
+        .iter()
+        .all(|entry| entry.kind != "audit.decision")
+    {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(engine.installation().registry().rules(), std::slice::from_ref(&rule));
+    assert_eq!(rule.added_by.id, "ada");
+    // Nor does it come back when somebody removed it.
+    engine.installation().remove_rule(&rule.id.to_string(), &rule.added_by).await.unwrap();
+    engine.resolve(record.asked.approval_id, yes(&record, DecisionScope::Project), &person()).await.unwrap();
+    assert!(engine.installation().stored_rules().is_empty());
+}
+
+#[tokio::test]
+async fn c11_what_a_project_allows_goes_with_its_workspace_and_what_it_denies_stays() {
+    let (engine, _edge) = World::default().hub_and_edge().await;
+    let rules = engine.installation();
+    let by = Who::from(&person());
+    for (effect, label) in [(Effect::Allow, "site"), (Effect::Deny, "site"), (Effect::Allow, "other")] {
+        let text = RuleText {
+            scope: Scope::Project,
+            workspace: Some(label.to_owned()),
+            ..RuleText::new(effect, RuleKind::Shell, Some("make"))
+        };
+        rules.add_rule(text.try_into().unwrap(), &by).await.unwrap();
+    }
+    rules.add_rule(Rule::new(Effect::Allow, RuleKind::Shell, Some("ls")).unwrap(), &by).await.unwrap();
+    rules.retire_project("site", &by).await.unwrap();
+    let left: Vec<_> =
+        rules.stored_rules().iter().map(|rule| (rule.effect(), rule.text().workspace.clone())).collect();
+    let expected = [
+        (Effect::Deny, Some("site".to_owned())),
+        (Effect::Allow, Some("other".to_owned())),
+        (Effect::Allow, None),
+    ];
+    assert_eq!(left, expected);
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ pub(crate) const WORDS: &[Word] = &[
     word("task", "what is to be done", &["ticket"]),
     word("run", "one attempt at a task", &["job", "jobs"]),
     word("session", "a conversation that runs share", &[]),
-    word("command", "an instruction to a live run: turn, steer, interrupt", &[]),
+    word("command", "an instruction to a live run: turn, steer, interrupt, finish", &[]),
     word("event", "a fact in a run's log", &[]),
     word("approval", "a person's decision on one named risk", &["pending approval", "approval ticket", "permission prompt", "sign-off"]),
     word("grant", "an approval's decision, held for the one request it was made for", &[]),

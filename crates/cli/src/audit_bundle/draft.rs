@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
+/// So many names are tried for a draft.
+const ATTEMPTS_MAX: u32 = 64;
+
 /// A file without its name yet. It is removed unless it is published.
-pub(super) struct Draft {
+pub(crate) struct Draft {
     file: File,
     draft: PathBuf,
     path: PathBuf,
@@ -17,21 +20,29 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Begins a file, for its owner alone, that will have this name.
-    pub(super) fn beside(path: &Path) -> std::io::Result<Self> {
-        let name = path.file_name().ok_or_else(|| Error::new(ErrorKind::InvalidInput, "it names no file"))?;
-        let name = format!(".{}.{}.draft", name.to_string_lossy(), std::process::id());
-        let draft = path.with_file_name(name);
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-        Ok(Draft { file, draft, path: path.to_owned() })
+    pub(crate) fn beside(path: &Path) -> std::io::Result<Self> {
+        if path.file_name().is_none() {
+            return Err(Error::new(ErrorKind::InvalidInput, "it names no file"));
+        }
+        for attempt in 0..ATTEMPTS_MAX {
+            let name = format!(".runyard-{}-{attempt}.draft", std::process::id());
+            let draft = path.with_file_name(name);
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft) {
+                // What a process that was killed left.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                opened => return Ok(Draft { file: opened?, draft, path: path.to_owned() }),
+            }
+        }
+        Err(Error::other("too many drafts are left beside it; remove .runyard-*.draft there"))
     }
 
     /// Where to write.
-    pub(super) fn file(&mut self) -> &mut File {
+    pub(crate) fn file(&mut self) -> &mut File {
         &mut self.file
     }
 
     /// Makes it durable and gives it its name; false where that is taken and may not be replaced.
-    pub(super) fn publish(self, replace: bool) -> std::io::Result<bool> {
+    pub(crate) fn publish(self, replace: bool) -> std::io::Result<bool> {
         self.file.sync_all()?;
         let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         match renameat_with(CWD, &self.draft, CWD, &self.path, flags) {
@@ -48,5 +59,26 @@ impl Drop for Draft {
     fn drop(&mut self) {
         // It has its name already, and then there is nothing to remove.
         let _ = std::fs::remove_file(&self.draft);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_draft_that_was_left_is_in_nobodys_way_and_is_not_written_over() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("file");
+        let left = Draft::beside(&path).unwrap();
+        let mut draft = Draft::beside(&path).unwrap();
+        draft.file().write_all(b"whole").unwrap();
+        assert!(draft.publish(false).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+        assert!(!Draft::beside(&path).unwrap().publish(false).unwrap(), "it is there already");
+        assert!(left.publish(true).unwrap() && std::fs::read(&path).unwrap().is_empty());
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1, "no draft stays");
     }
 }

@@ -1,13 +1,14 @@
 //! The key that this installation signs with: made once, whoever comes first, and for its owner alone.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::DirBuilder;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use runyard::{ActionError, Code};
 use runyard_engine::bundle::{Fingerprint, SigningKey};
 
+use super::draft::Draft;
 use crate::home::Home;
 
 fn path(home: &Home) -> PathBuf {
@@ -35,23 +36,15 @@ pub(super) fn known(home: &Home) -> Option<Fingerprint> {
     Some(SigningKey::from_pkcs8(&kept).ok()?.fingerprint())
 }
 
-/// Written beside and linked into place, so that of two processes one makes it and both use it, and nobody reads half.
+/// Written beside and given its name, so that of two processes one makes it and both use it, and nobody reads half.
 fn make(home: &Home) -> std::io::Result<()> {
-    let path = path(home);
     home.make()?;
-    let folder = home.path().join("keys");
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(home.path().join("keys"))?;
     let kept = SigningKey::generate().map_err(std::io::Error::other)?;
-    let draft = folder.join(format!("audit.{}.draft", std::process::id()));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    let written = file.write_all(&kept).and_then(|()| file.sync_all());
-    let linked = written.and_then(|()| std::fs::hard_link(&draft, &path));
-    let _ = std::fs::remove_file(&draft);
-    match linked {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
-        // The name is to be there after a crash: what is signed with the key is handed out.
-        _ => std::fs::File::open(&folder)?.sync_all(),
-    }
+    let mut draft = Draft::beside(&path(home))?;
+    draft.file().write_all(&kept)?;
+    // Where another made it first, that one is used.
+    draft.publish(false).map(|_| ())
 }
 
 fn refused(home: &Home, what: &str, error: &std::io::Error) -> ActionError {

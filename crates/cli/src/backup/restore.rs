@@ -28,16 +28,22 @@ const DIFFERENCES_MAX: usize = 20;
 pub(super) async fn restore(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     let from = directory(&matches);
     let manifest = read_manifest(&from)?;
-    let found = Found::at(&home)?;
-    if found == Found::Full && !matches.get_flag("force") {
-        let message = format!(
+    let look = || match Found::at(&home)? {
+        Found::Full if !matches.get_flag("force") => Err(ActionError::conflict(format!(
             "{} holds data already. Say --force to move it aside, or set RUNYARD_HOME to another place.",
             home.path().display()
-        );
-        return Err(ActionError::conflict(message));
-    }
+        ))),
+        found => Ok(found),
+    };
     // Held until the end: no hub starts meanwhile.
-    let _mine = if found == Found::Absent { None } else { Some(HubFile::claim(&home).map_err(running)?) };
+    let (found, _mine) = match look()? {
+        Found::Absent => (Found::Absent, None),
+        _ => {
+            let mine = HubFile::claim(&home).map_err(running)?;
+            // A hub may have come and gone since.
+            (look()?, Some(mine))
+        }
+    };
     let place = stage(&home)?;
     let staged = place.path.join(DATA);
     let (source, target) = (from.join(DATA), staged.clone());
@@ -48,7 +54,7 @@ pub(super) async fn restore(home: Home, matches: ArgMatches) -> Result<u8, Actio
     if manifest.database == Kept::Sqlite {
         check_database(&from, &staged.join("runyard.db")).await?;
     }
-    let aside = publish(&staged, &home, found)?;
+    let aside = publish(&staged, home.path(), found)?;
     let mut text = format!(
         "{} is as it was on {}: {} files, {}.",
         home.path().display(),
@@ -175,14 +181,12 @@ async fn check_database(from: &Path, database: &Path) -> Result<(), ActionError>
 
 /// A place for the backup beside the data directory. What a process that was killed left there is used up by the next.
 fn stage(home: &Home) -> Result<Unfinished, ActionError> {
-    let path = beside(home, "restoring");
+    let path = beside(home.path(), "restoring");
     let parent = home.path().parent().unwrap_or(Path::new("/"));
     let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
     let taken = made.and_then(|()| Unfinished::take(&path)).map_err(|error| match error.kind() {
         ErrorKind::WouldBlock => ActionError::conflict("Another restore is under way."),
-        ErrorKind::AlreadyExists => {
-            ActionError::conflict(format!("{} is in the way and is no backup; move it away.", path.display()))
-        }
+        ErrorKind::AlreadyExists => super::in_the_way(&path),
         _ => unwritten(&path)(error),
     })?;
     super::make_directory(&taken.path.join(DATA)).map_err(unwritten(&path))?;
@@ -190,39 +194,61 @@ fn stage(home: &Home) -> Result<Unfinished, ActionError> {
 }
 
 /// Puts what was staged in the place of the data directory; where what was there is now, if it held something.
-fn publish(staged: &Path, home: &Home, found: Found) -> Result<Option<PathBuf>, ActionError> {
-    let aside = beside(home, &format!("before-restore-{}", compact(SystemClock.now())));
-    let put = || -> std::io::Result<()> {
+fn publish(staged: &Path, home: &Path, found: Found) -> Result<Option<PathBuf>, ActionError> {
+    let put = || -> std::io::Result<Option<PathBuf>> {
         rustix::fs::syncfs(File::open(staged)?)?;
-        if found == Found::Absent {
-            renameat_with(CWD, staged, CWD, home.path(), RenameFlags::NOREPLACE)?;
-        } else {
-            // Under the name that the old one is to have, so that one step does it and none is ever without a name of its own.
-            renameat_with(CWD, staged, CWD, &aside, RenameFlags::NOREPLACE)?;
-            match renameat_with(CWD, &aside, CWD, home.path(), RenameFlags::EXCHANGE) {
-                // A file system that cannot exchange: for a moment there is no data directory, and both are whole.
-                Err(Errno::INVAL) => {
-                    std::fs::rename(&aside, staged)?;
-                    std::fs::rename(home.path(), &aside)?;
-                    std::fs::rename(staged, home.path())?;
-                }
-                exchanged => exchanged?,
+        let was = match found {
+            Found::Absent => {
+                renameat_with(CWD, staged, CWD, home, RenameFlags::NOREPLACE)?;
+                None
             }
-        }
-        let parent = home.path().parent().unwrap_or(Path::new("/"));
-        File::open(parent)?.sync_all()
+            Found::Empty | Found::Full => Some(exchange(staged, home)?),
+        };
+        let parent = home.parent().unwrap_or(Path::new("/"));
+        File::open(parent)?.sync_all()?;
+        Ok(was)
     };
-    put().map_err(unwritten(home.path()))?;
-    match found {
-        Found::Full => Ok(Some(aside)),
-        // It held nothing but the lock of a hub.
-        Found::Empty => tree::remove(&aside).map(|()| None).map_err(unwritten(&aside)),
-        Found::Absent => Ok(None),
-    }
+    let was = put().map_err(unwritten(home))?;
+    // What held nothing but the lock of a hub goes, unless somebody wrote into it meanwhile.
+    Ok(was.filter(|was| found == Found::Full || !is_removed(was)))
 }
 
-fn beside(home: &Home, suffix: &str) -> PathBuf {
-    let mut path = home.path().as_os_str().to_owned();
+/// Exchanges what was staged for the data directory; where what was there is now. While it is not known which of the two a
+/// directory is, its name says neither.
+fn exchange(staged: &Path, home: &Path) -> std::io::Result<PathBuf> {
+    let at = compact(SystemClock.now());
+    let (swapped, aside) =
+        (beside(home, &format!("swapped-{at}")), beside(home, &format!("before-restore-{at}")));
+    // Not where it was staged: what is left there, the next restore removes.
+    std::fs::rename(staged, &swapped)?;
+    let exchanged = match renameat_with(CWD, &swapped, CWD, home, RenameFlags::EXCHANGE) {
+        // A file system that cannot exchange: for a moment there is no data directory, and both are whole.
+        Err(Errno::INVAL) => std::fs::rename(home, &aside).and_then(|()| {
+            std::fs::rename(&swapped, home).inspect_err(|_| {
+                let _ = std::fs::rename(&aside, home);
+            })
+        }),
+        exchanged => exchanged.map_err(std::io::Error::from),
+    };
+    if let Err(error) = exchanged {
+        let _ = std::fs::rename(&swapped, staged);
+        return Err(error);
+    }
+    // It is done: what came out is where it is said to be, also where it cannot get its name.
+    if swapped.symlink_metadata().is_ok() && std::fs::rename(&swapped, &aside).is_err() {
+        return Ok(swapped);
+    }
+    Ok(aside)
+}
+
+/// Removes a data directory that holds nothing but the lock of a hub; false where it holds more.
+fn is_removed(was: &Path) -> bool {
+    let _ = tree::remove(&was.join(Home::unknown().hub_lock()));
+    std::fs::remove_dir(was).is_ok()
+}
+
+fn beside(home: &Path, suffix: &str) -> PathBuf {
+    let mut path = home.as_os_str().to_owned();
     path.push(format!(".{suffix}"));
     path.into()
 }
@@ -230,4 +256,60 @@ fn beside(home: &Home, suffix: &str) -> PathBuf {
 /// A time in a name.
 fn compact(at: Timestamp) -> String {
     at.to_string().chars().filter(|character| !matches!(character, '-' | ':')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A data directory with one file, and what is to come into its place.
+    fn place() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let place = tempfile::tempdir().unwrap();
+        let (home, staged) = (place.path().join("home"), place.path().join("staged"));
+        for (directory, holds) in [(&home, "old"), (&staged, "new")] {
+            std::fs::create_dir(directory).unwrap();
+            std::fs::write(directory.join(holds), holds).unwrap();
+        }
+        (place, home, staged)
+    }
+
+    fn names(place: &Path) -> Vec<String> {
+        let listed = std::fs::read_dir(place).unwrap();
+        let mut names: Vec<_> =
+            listed.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_was_there_has_its_own_name_once_the_backup_is_in_its_place() {
+        let (place, home, staged) = place();
+        let aside = publish(&staged, &home, Found::Full).unwrap().unwrap();
+        assert!(aside.to_str().unwrap().contains(".before-restore-"), "{aside:?}");
+        assert!(aside.join("old").exists() && home.join("new").exists());
+        assert_eq!(names(place.path()).len(), 2);
+    }
+
+    #[test]
+    fn a_restore_that_fails_leaves_the_backup_under_no_name_of_old_data() {
+        let (place, home, staged) = place();
+        std::fs::remove_dir_all(&home).unwrap();
+        publish(&staged, &home, Found::Full).unwrap_err();
+        assert_eq!(names(place.path()), ["staged"]);
+    }
+
+    #[test]
+    fn what_is_written_into_an_empty_place_meanwhile_is_kept() {
+        let (place, home, staged) = place();
+        let aside = publish(&staged, &home, Found::Empty).unwrap().unwrap();
+        assert_eq!(std::fs::read(aside.join("old")).unwrap(), b"old");
+        std::fs::remove_dir_all(&aside).unwrap();
+        std::fs::remove_dir_all(&home).unwrap();
+        for directory in [&home, &staged] {
+            std::fs::create_dir(directory).unwrap();
+        }
+        std::fs::write(home.join("hub.lock"), "").unwrap();
+        assert_eq!(publish(&staged, &home, Found::Empty).unwrap(), None);
+        assert_eq!(names(place.path()), ["home"]);
+    }
 }

@@ -1,21 +1,26 @@
 //! Trees of files: copied as they are, listed with digests, and compared by that.
 //!
-//! It follows no link and copies nothing but files, directories and links.
+//! It follows no link and copies nothing but files, directories and links. Everything is opened by its name in a directory that is
+//! open already: who writes into the tree meanwhile, as an agent does, cannot lead it elsewhere by putting a link in the place of
+//! a directory.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use runyard_store::Hash;
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, chmodat, openat, readlinkat, statat};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// The most entries of a tree.
 const ENTRIES_MAX: usize = 10_000_000;
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// How much of a file is read at a time.
 const CHUNK_BYTES: usize = 256 * 1024;
 
@@ -50,15 +55,15 @@ impl Entry {
 /// All entries below a directory, in the order of their paths.
 pub(super) fn entries(root: &Path) -> io::Result<Vec<Entry>> {
     let mut found = Vec::new();
-    walk(root, &|_| false, &mut |relative, source, kind| {
+    walk(root, &|_| false, &mut |relative, node| {
         let path = shown(relative.as_os_str());
         let empty = Entry { path, mode: None, bytes: None, sha256: None, link: None };
-        found.push(match kind {
-            Kind::Link => Entry { link: Some(shown(fs::read_link(source)?.as_os_str())), ..empty },
-            Kind::Directory => Entry { mode: Some(octal(&fs::symlink_metadata(source)?)), ..empty },
+        found.push(match node.kind {
+            Kind::Link => Entry { link: Some(shown(&node.leads_to()?)), ..empty },
+            Kind::Directory => Entry { mode: Some(octal(node.directory_mode()?)), ..empty },
             Kind::File => {
-                let mut file = open(source)?;
-                let mode = Some(octal(&file.metadata()?));
+                let mut file = node.open()?;
+                let mode = Some(octal(file.metadata()?.permissions().mode()));
                 let (bytes, sha256) = digest(&mut file)?;
                 Entry { mode, bytes: Some(bytes), sha256: Some(sha256), ..empty }
             }
@@ -73,19 +78,19 @@ pub(super) fn entries(root: &Path) -> io::Result<Vec<Entry>> {
 /// out too.
 pub(super) fn copy(from: &Path, to: &Path, left_out: &dyn Fn(&Path) -> bool) -> io::Result<()> {
     let mut modes = Vec::new();
-    walk(from, left_out, &mut |relative, source, kind| {
+    walk(from, left_out, &mut |relative, node| {
         let target = to.join(relative);
-        let copied = match kind {
-            Kind::Link => fs::read_link(source).and_then(|leads| symlink(leads, &target)),
+        let copied = match node.kind {
+            Kind::Link => node.leads_to().and_then(|leads| symlink(leads, &target)),
             // It gets its own mode when everything is in it.
-            Kind::Directory => fs::symlink_metadata(source).and_then(|found| {
-                modes.push((target.clone(), found.permissions().mode()));
+            Kind::Directory => node.directory_mode().and_then(|mode| {
+                modes.push((target.clone(), mode));
                 DirBuilder::new().mode(0o700).create(&target)
             }),
-            Kind::File => open(source).and_then(|file| copy_file(file, &target)),
+            Kind::File => node.open().and_then(|file| copy_file(file, &target)),
         };
         match copied {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) if is_gone(&error) => Ok(()),
             copied => copied,
         }
     })?;
@@ -109,8 +114,9 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => {
             // A directory that nobody may write is emptied all the same.
-            walk(path, &|_| false, &mut |_, source, kind| match kind {
-                Kind::Directory => fs::set_permissions(source, fs::Permissions::from_mode(0o700)),
+            fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+            walk(path, &|_| false, &mut |_, node| match node.kind {
+                Kind::Directory => Ok(chmodat(node.within, node.name, Mode::RWXU, AtFlags::empty())?),
                 _ => Ok(()),
             })?;
             fs::remove_dir_all(path)
@@ -124,43 +130,86 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Directory,
     File,
     Link,
 }
 
-/// Visits everything below a directory, each directory before what is in it.
+impl Kind {
+    const fn of(found: FileType) -> Option<Self> {
+        match found {
+            FileType::Directory => Some(Kind::Directory),
+            FileType::RegularFile => Some(Kind::File),
+            FileType::Symlink => Some(Kind::Link),
+            _ => None,
+        }
+    }
+}
+
+/// Something in a directory that is open, as it was when the directory was listed. Each answer is about what is there now, or none.
+struct Node<'a> {
+    within: &'a OwnedFd,
+    name: &'a OsStr,
+    kind: Kind,
+}
+
+impl Node<'_> {
+    /// Opens a file, and never what a link leads to.
+    fn open(&self) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(self.within, self.name, flags, Mode::empty())?);
+        if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::NotFound.into()) }
+    }
+
+    fn leads_to(&self) -> io::Result<OsString> {
+        Ok(OsString::from_vec(readlinkat(self.within, self.name, Vec::new())?.into_bytes()))
+    }
+
+    fn directory_mode(&self) -> io::Result<u32> {
+        let found = statat(self.within, self.name, AtFlags::SYMLINK_NOFOLLOW)?;
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::Directory => Ok(found.st_mode),
+            _ => Err(ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+/// Visits everything below a directory, each directory before what is in it. What is another thing by the time that it is opened
+/// counts as gone.
 fn walk(
     root: &Path,
     left_out: &dyn Fn(&Path) -> bool,
-    visit: &mut dyn FnMut(&Path, &Path, Kind) -> io::Result<()>,
+    visit: &mut dyn FnMut(&Path, &Node<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
+    let root = openat(CWD, root, DIRECTORY, Mode::empty())?;
     let (mut directories, mut visited) = (vec![PathBuf::new()], 0);
-    while let Some(relative) = directories.pop() {
-        let listed = match fs::read_dir(root.join(&relative)) {
-            Err(error) if error.kind() == ErrorKind::NotFound && relative != Path::new("") => continue,
-            listed => listed?,
+    while let Some(above) = directories.pop() {
+        let within = match open_directory(&root, &above) {
+            Err(error) if is_gone(&error) => continue,
+            opened => opened?,
         };
-        for entry in listed {
-            let entry = entry?;
-            let relative = relative.join(entry.file_name());
-            let kind = match entry.file_type() {
-                Ok(found) if found.is_dir() => Kind::Directory,
-                Ok(found) if found.is_file() => Kind::File,
-                Ok(found) if found.is_symlink() => Kind::Link,
-                _ => continue,
-            };
-            if left_out(&relative) {
+        for listed in Dir::read_from(&within)? {
+            let listed = listed?;
+            let name = OsStr::from_bytes(listed.file_name().to_bytes());
+            if name == "." || name == ".." {
                 continue;
             }
+            let found = match listed.file_type() {
+                // Some file systems do not say it in their lists.
+                FileType::Unknown => statat(&within, name, AtFlags::SYMLINK_NOFOLLOW)
+                    .map_or(FileType::Unknown, |found| FileType::from_raw_mode(found.st_mode)),
+                found => found,
+            };
+            let relative = above.join(name);
+            let Some(kind) = Kind::of(found).filter(|_| !left_out(&relative)) else { continue };
             visited += 1;
             if visited > ENTRIES_MAX {
                 return Err(io::Error::other(format!("there are more than {ENTRIES_MAX} files")));
             }
-            visit(&relative, &entry.path(), kind)?;
-            if matches!(kind, Kind::Directory) {
+            visit(&relative, &Node { within: &within, name, kind })?;
+            if kind == Kind::Directory {
                 directories.push(relative);
             }
         }
@@ -168,10 +217,21 @@ fn walk(
     Ok(())
 }
 
-/// Opens a file, and never what a link leads to.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+/// Opens a directory name by name, each in the one before it and none through a link.
+fn open_directory(root: &OwnedFd, relative: &Path) -> io::Result<OwnedFd> {
+    let open =
+        |within: &OwnedFd, name: &OsStr| openat(within, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
+    let mut within = open(root, OsStr::new("."))?;
+    for name in relative {
+        within = open(&within, name)?;
+    }
+    Ok(within)
+}
+
+/// Whether something is there no longer, or another thing is in its place.
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound
+        || Errno::from_io_error(error).is_some_and(|errno| matches!(errno, Errno::LOOP | Errno::NOTDIR))
 }
 
 fn digest(file: &mut File) -> io::Result<(u64, String)> {
@@ -186,8 +246,8 @@ fn digest(file: &mut File) -> io::Result<(u64, String)> {
     }
 }
 
-fn octal(found: &fs::Metadata) -> String {
-    format!("{:o}", found.permissions().mode() & 0o777)
+fn octal(mode: u32) -> String {
+    format!("{:o}", mode & 0o777)
 }
 
 /// A path as text, another one for every other path.
@@ -231,5 +291,35 @@ mod tests {
         remove(&to).unwrap();
         assert!(!to.exists());
         fs::set_permissions(from.join("a"), fs::Permissions::from_mode(0o700)).unwrap();
+    }
+
+    #[test]
+    fn c11_what_is_swapped_for_a_link_while_it_is_copied_leads_nowhere() {
+        let place = tempfile::tempdir().unwrap();
+        let [secret, from, to] = ["secret", "from", "to"].map(|name| place.path().join(name));
+        for directory in [&secret, &from.join("a/b"), &to] {
+            fs::create_dir_all(directory).unwrap();
+        }
+        for file in [secret.join("id"), from.join("a/b/id"), from.join("file")] {
+            fs::write(file, "own").unwrap();
+        }
+        fs::write(secret.join("id"), "secret").unwrap();
+        // Asked when the kind of an entry is known and nothing of it is open yet: where an agent would do it.
+        let swap = |relative: &Path| {
+            let (path, leads) = match relative.to_str().unwrap() {
+                "a/b" => (from.join("a"), place.path().to_owned()),
+                "file" => (from.join("file"), secret.join("id")),
+                _ => return false,
+            };
+            fs::rename(&path, path.with_extension("moved")).unwrap();
+            symlink(leads, &path).unwrap();
+            false
+        };
+        fs::create_dir(place.path().join("b")).unwrap();
+        fs::write(place.path().join("b/id"), "secret").unwrap();
+        copy(&from, &to, &swap).unwrap();
+        let copied = entries(&to).unwrap();
+        assert!(copied.iter().all(|entry| entry.bytes() != "secret".len() as u64), "{copied:?}");
+        assert!(!to.join("a/b/id").exists() && !to.join("file").exists());
     }
 }

@@ -176,9 +176,14 @@ pub(super) fn question(request: &Value, workspace: &str, about: About) -> String
         "repeat" => format!("Repeat the step \"{}\"", text("step")),
         "apply" if request["undo"] == true => {
             let workspace = one_line(workspace);
-            return format!(
-                "Take this back from your files in \"{workspace}\"? [y] take back  [n] reject > "
-            );
+            let what = match (request["to"].as_str(), request["to"]["branch"].as_str()) {
+                (Some("commit"), _) => "Take this and its commit back from your files".to_owned(),
+                (_, Some(branch)) => {
+                    format!("Delete the branch {} again, which holds this,", one_line(branch))
+                }
+                _ => "Take this back from your files".to_owned(),
+            };
+            return format!("{what} in \"{workspace}\"? [y] take back  [n] reject > ");
         }
         "apply" => {
             let to = match &request["to"] {

@@ -12,6 +12,7 @@ use super::answers::{Said, Wish};
 use super::ask::{Asking, Choice, Open};
 use super::review::{self, Desk};
 use super::show::Screen;
+use super::typed::can_ask;
 use super::{Shown, data};
 use crate::home::Home;
 use crate::hub_client::Events;
@@ -74,6 +75,8 @@ struct Following<'a> {
     stop: &'a CancellationToken,
     cancelled: bool,
     applying: Applying,
+    /// Until when it was last said that the run is kept open.
+    kept_open: Option<String>,
     /// Events that came while something was talked over with the person.
     held: VecDeque<String>,
 }
@@ -106,6 +109,7 @@ impl<'a> Following<'a> {
             stop,
             cancelled: false,
             applying,
+            kept_open: None,
             held: VecDeque::new(),
         }
     }
@@ -132,7 +136,8 @@ impl<'a> Following<'a> {
             let mut asked = found["approval"].clone();
             asked["approvalId"] = id.clone();
             let event = json!({"type": "run.approval.requested", "payload": asked});
-            self.before(&event).await;
+            // What is taken up is asked about, so that nothing ends here.
+            self.before(&event).await?;
             self.screen.event(&event);
             self.asking.event(&event, &mut self.screen);
         }
@@ -164,8 +169,10 @@ impl<'a> Following<'a> {
                                 self.leave(&choice.approval);
                                 return Ok(Outcome::Left);
                             }
-                            self.answer(choice, &mut events).await;
-                            continue;
+                            match self.answer(choice, &mut events).await? {
+                                Some(outcome) => return Ok(outcome),
+                                None => continue,
+                            }
                         }
                         () = self.stop.cancelled(), if !self.cancelled => {
                             self.cancel().await;
@@ -175,8 +182,8 @@ impl<'a> Following<'a> {
                 };
                 match heard {
                     Ok(Some(text)) => {
-                        if let Some(end) = self.event(&text).await {
-                            return Ok(Outcome::Ended(end));
+                        if let Some(outcome) = self.event(&text).await? {
+                            return Ok(outcome);
                         }
                     }
                     // The stream is over without an end of the run, or the hub is gone: its next one goes on.
@@ -188,45 +195,82 @@ impl<'a> Following<'a> {
     }
 
     /// Changes are shown before they are asked about; what was confirmed is answered.
-    async fn before(&mut self, event: &Value) {
+    async fn before(&mut self, event: &Value) -> Result<Option<Outcome>, ActionError> {
         let (kind, payload) = (&event["type"], &event["payload"]);
         if kind != "run.approval.requested" || payload["request"]["kind"] != "apply" {
-            return;
+            return Ok(None);
         }
         if self.applying == Applying::Confirmed {
             let input =
                 json!({"id": payload["approvalId"], "decision": "approve", "digest": payload["digest"]});
             if let Err(error) = self.call("approval_resolve", input).await {
-                self.screen.say(&format!("Not answered: {}", said(&error)));
+                return self.refused(payload["approvalId"].as_str().unwrap_or_default(), error);
             }
         } else if self.shown == Shown::Text && payload["request"]["undo"] != true {
             let (client, digest) = (self.hub.client(), payload["digest"].as_str().unwrap_or_default());
             let changes = Changes::beginning(client, &self.run).await;
-            let Ok(changes) = changes.and_then(|changes| changes.with_digest(digest)) else { return };
+            let Ok(changes) = changes.and_then(|changes| changes.with_digest(digest)) else {
+                return Ok(None);
+            };
             if let Ok(lines) = changes.lines(client, patches::LINES_SHOWN).await {
                 self.screen.changes(&lines);
             }
         }
+        Ok(None)
     }
 
-    /// Takes in an event; gives it back where it ends the run.
-    async fn event(&mut self, text: &str) -> Option<Value> {
-        let event: Value = serde_json::from_str(text).ok()?;
-        self.before(&event).await;
+    /// Takes in an event; says where it ends the run, or what was confirmed about it is refused.
+    async fn event(&mut self, text: &str) -> Result<Option<Outcome>, ActionError> {
+        let Ok(event) = serde_json::from_str::<Value>(text) else { return Ok(None) };
+        if let Some(outcome) = self.before(&event).await? {
+            return Ok(Some(outcome));
+        }
         self.last = event["sequence"].as_u64().unwrap_or(self.last);
         match self.shown {
             Shown::Events => write_line(text),
             Shown::Text => {
                 self.screen.event(&event);
                 self.asking.event(&event, &mut self.screen);
+                self.say_if_kept_open(&event).await;
             }
             Shown::Json => {}
         }
         let kind = event["type"].as_str().unwrap_or_default();
-        matches!(kind, "run.completed" | "run.failed" | "run.cancelled").then_some(event)
+        let ends = matches!(kind, "run.completed" | "run.failed" | "run.cancelled");
+        Ok(ends.then_some(Outcome::Ended(event)))
     }
 
-    async fn answer(&mut self, choice: Choice, events: &mut Events) {
+    /// An answer did not count. What this person may not answer is not asked again; where nobody is asked at all, there is
+    /// nothing to wait for but the decision of somebody who was faster.
+    fn refused(&mut self, approval: &str, error: ActionError) -> Result<Option<Outcome>, ActionError> {
+        let asks = self.shown == Shown::Text && can_ask();
+        if !asks && *error.code() != Code::Conflict {
+            return Err(for_somebody_else(error, approval));
+        }
+        let may_not = *error.code() == Code::AuthorizationError;
+        self.screen.say(&format!("Not answered: {}", said(&for_somebody_else(error, approval))));
+        Ok(may_not.then_some(Outcome::Left))
+    }
+
+    /// A turn that ended leaves a run as it is that is kept open: that it waits for the person is said, once.
+    async fn say_if_kept_open(&mut self, event: &Value) {
+        if event["type"] != "run.turn.ended" {
+            return;
+        }
+        let Ok(shown) = self.call("run_show", json!({"id": self.run})).await else { return };
+        let until = shown["run"]["keptOpenUntil"].as_str().map(str::to_owned);
+        if let Some(text) = until.as_ref().filter(|_| until != self.kept_open) {
+            let run = &self.run;
+            self.screen.say(&format!(
+                "kept open until {text}; say more with: runyard runs turn {run} TEXT, or runyard runs finish {run}"
+            ));
+            self.screen.lively();
+        }
+        self.kept_open = until;
+    }
+
+    /// Answers as the person said; says where that ends the command.
+    async fn answer(&mut self, choice: Choice, events: &mut Events) -> Result<Option<Outcome>, ActionError> {
         let Choice { approval, open, said: chosen } = choice;
         let input = match chosen {
             Said::Decided { approve, scope, answer } => {
@@ -240,18 +284,25 @@ impl<'a> Following<'a> {
             }
             Said::Wishes(wish) => match self.dialog(&approval, &open, wish, events).await {
                 Reviewed::Answer(input) => input,
-                Reviewed::NotYet => return self.asking.again(approval, open),
-                Reviewed::Gone => return,
+                Reviewed::NotYet => {
+                    self.asking.again(approval, open);
+                    return Ok(None);
+                }
+                Reviewed::Gone => return Ok(None),
             },
-            Said::Later | Said::Help => return self.asking.again(approval, open),
-        };
-        if let Err(error) = self.call("approval_resolve", input).await {
-            self.screen.say(&format!("Not answered: {}", said(&error)));
-            // Somebody else's decision counts, and comes as an event. Whatever else was wrong, it is still open.
-            if *error.code() != Code::Conflict {
+            Said::Later | Said::Help => {
                 self.asking.again(approval, open);
+                return Ok(None);
             }
+        };
+        let Err(error) = self.call("approval_resolve", input).await else { return Ok(None) };
+        // Somebody else's decision counts, and comes as an event. Whatever else was wrong, it is still open.
+        let decided = *error.code() == Code::Conflict;
+        let outcome = self.refused(&approval, error)?;
+        if outcome.is_none() && !decided {
+            self.asking.again(approval, open);
         }
+        Ok(outcome)
     }
 
     /// Talks it over with the person. Events are held back meanwhile, but for the one that settles it: then there is nothing left
@@ -368,6 +419,18 @@ fn settles(text: &str, approval: &str) -> bool {
         Some("run.completed" | "run.failed" | "run.cancelled") => true,
         _ => false,
     }
+}
+
+/// The refusal of an answer that is not this person's to give, with who can.
+pub(crate) fn for_somebody_else(error: ActionError, approval: &str) -> ActionError {
+    if *error.code() != Code::AuthorizationError {
+        return error;
+    }
+    let message = format!(
+        "{} It stays open and waits for somebody else: \"runyard approvals approve {approval}\" by them.",
+        error.message()
+    );
+    ActionError::new(Code::AuthorizationError, message)
 }
 
 /// A failure in one line, with where the input is wrong.

@@ -172,7 +172,16 @@ impl Screen {
             "run.approval.resolved" => {
                 self.state("running");
                 let by = one_line(payload["decidedBy"]["id"].as_str().unwrap_or_default());
-                self.line(&format!("{} by {by}", self.paint("1", &text("resolution"))));
+                let how = match payload["revise"] == true {
+                    true => "sent back".to_owned(),
+                    false => text("resolution"),
+                };
+                let part = match payload["selection"].as_array().map(Vec::len) {
+                    None => "",
+                    Some(1) => ": only what was chosen, in 1 file",
+                    Some(files) => &format!(": only what was chosen, in {files} files"),
+                };
+                self.line(&format!("{} by {by}{part}", self.paint("1", &how)));
             }
             "run.approval.snoozed" => {
                 let by = one_line(payload["by"]["id"].as_str().unwrap_or_default());

@@ -23,6 +23,7 @@ pub(super) fn run(run: &Value) -> Value {
         ("why", ended),
         ("do first", text(&run["recovery"])),
         ("waits for", open.join("\n")),
+        ("kept open until", text(&run["keptOpenUntil"])),
         ("degraded", text(&run["degraded"]["reason"])),
         ("task", task),
         ("agent", text(&run["agentId"])),

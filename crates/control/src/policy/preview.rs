@@ -1,9 +1,9 @@
 //! What a rule would change, before it is stored: what agents asked for lately, and what they may well ask for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use runyard_actions::ActionError;
-use runyard_domain::gate::{self, Effect, Place, Policy, Request, Rule, RuleKind, Subject};
+use runyard_domain::gate::{self, Effect, Place, Policy, Preset, Request, Rule, RuleKind, Subject};
 use runyard_engine::{Engine, PastRequest};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,7 +20,7 @@ const WHAT_CHARS_MAX: usize = 200;
 #[rustfmt::skip]
 const COMMANDS: &[&str] = &[
     "rm -rf .", "git push", "git push --force", "git reset --hard", "git clean -fdx", "git config user.email x",
-    "git commit -m x", "npm publish", "npm install left-pad", "npm run deploy", "cargo publish", "cargo install x", "cargo test",
+    "git commit -m x", "git grep -Osh x", "git bisect run sh x", "git difftool -x sh", "./git log", "npm publish", "npm install left-pad", "npm run deploy", "cargo publish", "cargo install x", "cargo test",
     "pip install x", "python -c x", "node -e x", "make deploy", "docker run x", "docker push x", "kubectl delete pod x",
     "terraform apply", "ssh host", "scp a host:b", "curl https://example.org", "wget https://example.org", "chmod -R 777 .",
     "sudo ls", "kill 1", "dd if=a of=b", "mv a b", "cp a b", "find . -delete", "xargs rm", "tee a", "ls", "cat a", "env",
@@ -124,6 +124,8 @@ pub(super) async fn preview(engine: &Engine, rule: &Rule) -> Result<Preview, Act
 
 /// The policy without the rule and with it.
 struct Change {
+    /// The presets of agent profiles, where they are stricter.
+    strict: BTreeSet<String>,
     agent: String,
     workspace: String,
     subject_run: (Option<runyard_domain::RunId>, Option<runyard_domain::SessionId>),
@@ -138,7 +140,9 @@ impl Change {
         let mut after = before.clone();
         after.stored.push(rule.clone());
         let text = rule.text();
+        let agents = engine.catalog().agents.values().filter(|agent| agent.preset == Preset::Strict);
         Change {
+            strict: agents.map(|agent| agent.id.clone()).collect(),
             agent: text.agent.clone().unwrap_or_default(),
             workspace: text.workspace.clone().unwrap_or_default(),
             subject_run: (text.run, text.session),
@@ -159,7 +163,15 @@ impl Change {
             people_may_be_asked: true,
             now: self.now,
         };
-        let judge = |policy| gate::judge(policy, &subject, request).effect;
+        // A rule for all agents is shown as it counts for the strictest of them.
+        let strict = match subject.agent {
+            "" => !self.strict.is_empty(),
+            agent => self.strict.contains(agent),
+        };
+        let judge = |policy: &Policy| {
+            let preset = if strict { Preset::Strict } else { policy.preset };
+            gate::judge(&Policy { preset, ..policy.clone() }, &subject, request).effect
+        };
         let (before, after) = (judge(&self.before), judge(&self.after));
         (before != after).then_some((before, after))
     }

@@ -8,6 +8,9 @@ use super::command::{SimpleCommand, Word};
 /// The longest pattern, in characters.
 pub const PATTERN_CHARS_MAX: usize = 512;
 
+/// Where the system's own programs lie.
+const INSTALLED: [&str; 6] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
+
 /// Why a text is no pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPattern {
@@ -169,6 +172,17 @@ impl Pattern {
             return Fit::No;
         }
         fits(&self.words[1..], &command.arguments)
+    }
+
+    /// Whether the program of a command is the one that the pattern means, and not another one of its name: without a path it means
+    /// what the system installed, never a file that an agent may have written.
+    pub(super) fn means_program_of(&self, command: &SimpleCommand) -> bool {
+        let wanted = self.words.first().map_or("", String::as_str);
+        let written = command.program.as_ref().and_then(Word::literal).unwrap_or_default();
+        match written.rsplit_once('/') {
+            Some((directory, _)) => wanted == "*" || wanted.contains('/') || INSTALLED.contains(&directory),
+            None => true,
+        }
     }
 
     /// The program that a command pattern is about.

@@ -17,8 +17,9 @@ pub fn rule_for(request: &Request) -> Option<RuleText> {
         Request::GitPush { remote, branch } => (RuleKind::GitPush, format!("{remote} {branch}")),
         Request::Publish { target } => (RuleKind::Publish, target.clone()),
         Request::Deploy { target } => (RuleKind::Deploy, target.clone()),
-        Request::Action { action, .. } => (RuleKind::Action, action.clone()),
-        Request::Read { .. }
+        // A rule about an action is about every input.
+        Request::Action { .. }
+        | Request::Read { .. }
         | Request::Write { .. }
         | Request::Patch { .. }
         | Request::GitCommit { .. }

@@ -407,6 +407,8 @@ pub enum CommandKind {
     Steer,
     /// The end of the turn that runs.
     Interrupt,
+    /// The end of a run that is kept open, as soon as no turn runs or waits.
+    Finish,
 }
 
 /// `run.turn.started`.

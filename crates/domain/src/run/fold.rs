@@ -53,6 +53,12 @@ pub struct Run {
     /// Who interrupted the turn that runs.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub interrupted_by: Option<Who>,
+    /// When its last turn ended, where it is then kept open for another.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub idle_since: Option<Timestamp>,
+    /// Whether somebody said that it is not to be kept open any longer.
+    #[serde(skip_serializing_if = "is_false", default)]
+    pub finishing: bool,
     /// Turns that wait.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub queued: Vec<QueuedTurn>,
@@ -175,6 +181,8 @@ impl Run {
             turns: 0,
             deaths: 0,
             interrupted_by: None,
+            idle_since: None,
+            finishing: false,
             queued: Vec::new(),
             open_steps: BTreeMap::new(),
             grants: Vec::new(),
@@ -191,6 +199,7 @@ impl Run {
     fn apply(mut self, at: Timestamp, event: &RunEvent) -> Result<Run, Illegal> {
         let next = self.state.apply(event)?;
         self.note(event)?;
+        self.note_idle(at, event);
         self.note_review(event);
         self.note_artifact(at, event);
         let away_ms = match event {
@@ -222,6 +231,29 @@ impl Run {
             | RunState::Completed
             | RunState::Failed { .. }
             | RunState::Cancelled { .. } => self.active_ms_before,
+        }
+    }
+
+    /// Whether its agent has worked, and neither works nor is about to.
+    pub fn is_idle(&self) -> bool {
+        self.turns > 0 && !self.turn_active && self.queued.is_empty()
+    }
+
+    /// Until when it waits for a further turn, though nothing else is left to do.
+    pub fn kept_open_until(&self) -> Option<Timestamp> {
+        let keep_open_ms = self.created.execution_policy.keep_open_ms?;
+        let waits = self.state == RunState::Running && self.is_idle();
+        let kept_open = waits && !self.finishing && self.created.carries.is_none();
+        self.idle_since.filter(|_| kept_open).map(|since| since.plus_ms(keep_open_ms))
+    }
+
+    fn note_idle(&mut self, at: Timestamp, event: &RunEvent) {
+        match event {
+            RunEvent::TurnStarted(_) => self.idle_since = None,
+            RunEvent::TurnEnded(_) => {
+                self.idle_since = self.created.execution_policy.keep_open_ms.map(|_| at);
+            }
+            _ => {}
         }
     }
 
@@ -284,8 +316,10 @@ impl Run {
     }
 
     fn queue(&mut self, command: &CommandReceived) {
-        if command.command == CommandKind::Interrupt {
-            self.interrupted_by = Some(command.actor.clone());
+        match command.command {
+            CommandKind::Interrupt => self.interrupted_by = Some(command.actor.clone()),
+            CommandKind::Finish => self.finishing = true,
+            CommandKind::Turn | CommandKind::Steer => {}
         }
         if let (CommandKind::Turn, Some(text)) = (command.command, &command.text)
             && self.queued.len() < QUEUED_TURNS_MAX

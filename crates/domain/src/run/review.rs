@@ -71,8 +71,8 @@ impl Run {
         if let RunState::Applying { approval_id } = self.state {
             return Work::Apply(approval_id);
         }
-        let agent_is_done = self.state == RunState::Running && self.turns > 0 && !self.turn_active;
-        let reviewed = reviewed && agent_is_done && self.queued.is_empty();
+        let agent_is_done = self.is_idle() && self.kept_open_until().is_none();
+        let reviewed = reviewed && agent_is_done && self.state == RunState::Running;
         if !reviewed && self.created.carries.is_none() {
             return Work::Agent;
         }

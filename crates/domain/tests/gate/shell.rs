@@ -253,7 +253,19 @@ fn c11_command_patterns_match_word_by_word() {
     check(&[allow(Shell, "/usr/bin/ls")], "/usr/bin/ls", Allow);
     check(&[allow(Shell, "/usr/bin/ls")], "/tmp/ls", Ask);
     check(&[allow(Shell, "/usr/bin/ls")], "ls", Ask);
-    check(&[allow(Shell, "ls")], "/usr/bin/ls", Allow);
+    for installed in ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"] {
+        check(&[allow(Shell, "ls")], &format!("{installed}/ls"), Allow);
+    }
+    // Another program of that name may be the agent's own.
+    for written in ["./ls", "bin/ls", "/tmp/ls", "../ls", "/usr/bin/../../tmp/ls", "//ls", "/ls", "~/ls"] {
+        check(&[allow(Shell, "ls")], written, Ask);
+        check(&[allow(Shell, "ls *")], &format!("{written} -l"), Ask);
+        check(&[allow(Shell, "l*")], written, Ask);
+        check(&[deny(Shell, "ls *")], written, Deny);
+    }
+    check(&[allow(Shell, "*")], "./ls", Allow);
+    check(&[allow(Shell, "* -l")], "./ls -l", Allow);
+    check(&[allow(Shell, "./ls")], "./ls", Allow);
     check(&[allow(Shell, "git log 'x y'")], "git log \"'x\" \"y'\"", Allow);
     check(&[deny(Shell, "*")], "a b", Deny);
     check(&[deny(Shell, "*")], "X=1", Deny);

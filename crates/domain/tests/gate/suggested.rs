@@ -42,9 +42,6 @@ fn c11_always_makes_a_rule_that_says_just_this_request() {
     check(push("origin"), "git_push origin main");
     check(Request::Publish { target: "npm: a".to_owned() }, "publish npm: a");
     check(Request::Deploy { target: "staging".to_owned() }, "deploy staging");
-    let action =
-        |side_effects| Request::Action { action: "tasks_add".to_owned(), side_effects, input: json!({}) };
-    check(action(SideEffects::Write), "action tasks_add");
     let deep = Request::Write { path: "src/.git/config".to_owned(), content: None };
     check(deep, "write src/.git/config");
 }
@@ -73,6 +70,7 @@ fn c11_where_no_rule_says_just_this_there_is_none() {
         write("/etc/hosts\n"),
         write("../up/there"),
         Request::Secret { name: text("KEY") },
+        Request::Action { action: text("tasks_add"), side_effects: SideEffects::Write, input: json!({}) },
         Request::GitCommit { message: text("m") },
         Request::Patch { files: vec![text("src/a.rs")], patch: text("p") },
         Request::Question(Question { prompt: text("p"), answer_schema: json!({}) }),

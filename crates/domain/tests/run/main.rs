@@ -11,6 +11,7 @@
 
 mod artifacts;
 mod events;
+mod kept_open;
 mod reviews;
 mod rows;
 mod states;

@@ -256,6 +256,7 @@ async fn c22_after_its_last_word_nothing_more_of_a_backend_is_recorded() {
 
 #[tokio::test(start_paused = true)]
 async fn c04_c11_a_backend_that_cannot_ask_runs_only_where_a_sandbox_denies_what_would_be_asked() {
+    use runyard_domain::gate::{Policy, Preset};
     use runyard_domain::{Network, Sandbox};
     let place = Place::new().await;
     let mut hub = place.link().await;
@@ -279,6 +280,7 @@ async fn c04_c11_a_backend_that_cannot_ask_runs_only_where_a_sandbox_denies_what
         let Report::Failed { failure } = hub.report().await else { panic!("{open:?}") };
         assert_eq!(failure.code, Code::RuntimeUnavailable, "{failure:?}");
         assert!(failure.message.contains("cannot ask people"), "{failure:?}");
+        assert!(!place.run_directory(open.run).join("base").exists(), "and nothing was copied for it");
     }
     let mut puppets = Vec::new();
     for (number, sandbox, preset) in
@@ -294,4 +296,11 @@ async fn c04_c11_a_backend_that_cannot_ask_runs_only_where_a_sandbox_denies_what
         assert!(said && started.iter().any(|report| matches!(report, Report::Started { .. })), "{started:?}");
         puppets.push(hub.puppet().await);
     }
+    // Of the run's preset and the policy's own the stricter one counts, as for the gate.
+    hub.policy(Policy { preset: Preset::Strict, ..Policy::default() }).await;
+    hub.send(ToEdge::Open(Box::new(mute(7, Sandbox::WorkspaceWrite, Network::Deny, "default")))).await;
+    assert_eq!(hub.report().await, Report::Accepted);
+    assert!(matches!(hub.report().await, Report::Preparing { .. }));
+    let Report::Failed { failure } = hub.report().await else { panic!("it did not fail") };
+    assert!(failure.message.contains("cannot ask people"), "{failure:?}");
 }

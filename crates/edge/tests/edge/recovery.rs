@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use runyard_backend::link::{FromEdge, Report, Stage, ToEdge};
-use runyard_domain::Code;
+use runyard_backend::link::{ChangesOf, FromEdge, OpenRun, Report, Stage, ToEdge, Work};
+use runyard_domain::{ApplyTo, ApprovalId, Code};
 
 use crate::harness::{Place, message};
 
@@ -96,4 +96,56 @@ async fn j05_a_later_owner_starts_only_when_the_earlier_session_is_gone() {
     assert_eq!(hub.next().await, FromEdge::Closed { run, generation: 1 }, "that session is long gone");
     puppet.hears_nothing().await;
     assert!(puppet.spec.home.exists(), "and the later one is left alone");
+}
+
+/// Hands a run out on a link of its own, and gives what it says last.
+async fn last_word(place: &Place, open: &OpenRun) -> Report {
+    let mut hub = place.link().await;
+    hub.send(ToEdge::Open(Box::new(open.clone()))).await;
+    loop {
+        let report = hub.report().await;
+        if matches!(report, Report::Diff { .. } | Report::Applied { .. } | Report::Failed { .. }) {
+            return report;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn c22_c13_what_was_applied_when_a_process_died_is_so_though_the_checkout_was_collected_since() {
+    let place = Place::new().await;
+    let source = place.open(1);
+    {
+        let mut hub = place.link().await;
+        let puppet = hub.start(source.clone()).await;
+        fs::write(puppet.spec.directory.join("file"), "changed by the agent").unwrap();
+    }
+    let changes = ChangesOf { run: source.run, undo: false };
+    let mut open = place.open(2);
+    open.work = Work::Review { changes };
+    let Report::Diff { digest, .. } = last_word(&place, &open).await else { panic!("nothing changed") };
+    let apply = |begun| Work::Apply {
+        changes,
+        approval: ApprovalId::from_parts(1, &[1; 10]),
+        digest: digest.clone(),
+        selection: None,
+        to: ApplyTo::Files,
+        begun,
+        message: String::new(),
+    };
+    (open.stage, open.generation, open.work) = (Stage::Running, 2, apply(None));
+    let Report::Applied { digest: part, .. } = last_word(&place, &open).await else { panic!("not applied") };
+
+    // Nobody heard that it was, and since it is in the person's files the checkout could go.
+    let directory = place.run_directory(source.run);
+    fs::write(directory.join("collected.json"), r#"{"at": "2026-01-31T12:00:00.000Z"}"#).unwrap();
+    fs::remove_dir_all(directory.join("checkout")).unwrap();
+    fs::remove_dir_all(directory.join("base")).unwrap();
+    (open.generation, open.work) = (3, apply(Some(part.clone())));
+    assert_eq!(last_word(&place, &open).await, Report::Applied { digest: part, commit: None });
+    assert_eq!(fs::read_to_string(place.root().join("file")).unwrap(), "changed by the agent");
+
+    // What had not begun has nothing to begin with.
+    (open.generation, open.work) = (4, apply(None));
+    let Report::Failed { failure } = last_word(&place, &open).await else { panic!("it did not fail") };
+    assert_eq!(failure.code, Code::CheckoutCollected);
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use runyard_domain::run::{DiffReady, Run, RunEvent};
-use runyard_domain::{BlobId, DiffFile, Event, RunId};
+use runyard_domain::run::{ArtifactReady, DiffReady, Run, RunEvent};
+use runyard_domain::{ArtifactFacts, BlobId, DiffFile, Event, RunId};
 use runyard_store::{BreakKind, Chain};
 use serde_json::Value;
 
@@ -21,6 +21,9 @@ pub(super) struct Account {
     /// In the order in which events first refer to them.
     pub(super) blobs: Vec<BlobId>,
     known_blobs: BTreeSet<BlobId>,
+    /// Pictures that may show what is private, and those that a person has passed.
+    unreviewed: BTreeSet<BlobId>,
+    passed: BTreeSet<BlobId>,
     diffs: Vec<(RunId, DiffReady)>,
     /// The lists of files that were seen, by blob.
     files: BTreeMap<BlobId, Vec<DiffFile>>,
@@ -35,6 +38,8 @@ impl Account {
             approvals: Vec::new(),
             blobs: Vec::new(),
             known_blobs: BTreeSet::new(),
+            unreviewed: BTreeSet::new(),
+            passed: BTreeSet::new(),
             diffs: Vec::new(),
             files: BTreeMap::new(),
         }
@@ -92,9 +97,24 @@ impl Account {
                 told.ok_or(BundleBreakKind::Approval { approval: id })?.decision = Some(payload);
             }
             RunEvent::DiffReady(diff) => self.diffs.push((run, diff.clone())),
+            RunEvent::ArtifactReady(artifact) => self.review(artifact),
             _ => {}
         }
         Ok(())
+    }
+
+    fn review(&mut self, artifact: &ArtifactReady) {
+        let Some(content) = &artifact.content else { return };
+        match &artifact.facts {
+            Some(facts) if facts.needs_review() => self.unreviewed.insert(content.blob),
+            Some(ArtifactFacts::Screenshot { .. }) => self.passed.insert(content.blob),
+            _ => false,
+        };
+    }
+
+    /// Whether it may show what is private, whatever else it is said to be.
+    pub(super) fn is_private(&self, blob: BlobId) -> bool {
+        self.unreviewed.contains(&blob) && !self.passed.contains(&blob)
     }
 
     /// Whether the run is one of these.

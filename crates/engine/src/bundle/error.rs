@@ -179,6 +179,12 @@ pub enum BundleBreakKind {
         /// The blob.
         blob: BlobId,
     },
+    /// A blob is said to be private, and no event says so.
+    #[error("blob {blob} is left out as private, and is none by the events")]
+    BlobNotPrivate {
+        /// The blob.
+        blob: BlobId,
+    },
     /// The files of a diff are not those that the event counts.
     #[error("the diff of {run} is not the one that its event describes")]
     Diff {

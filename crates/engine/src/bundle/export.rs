@@ -46,8 +46,10 @@ pub struct Exported {
     pub entries: u64,
     /// How many blobs.
     pub blobs: usize,
-    /// The blobs that are too large to be in it, or are no longer stored.
+    /// The blobs that are too large to be in it, are no longer stored, or are private.
     pub left_out: Vec<BlobId>,
+    /// How many of those are pictures that no person has passed.
+    pub private: usize,
     /// Whose key sealed it.
     pub key: Fingerprint,
 }
@@ -85,7 +87,7 @@ pub async fn export(
         Some(row) => audit(store, &row, &account, &mut lines).await?,
         None => (None, 0),
     };
-    let (blobs, left_out) = write_blobs(store, &mut account, &mut lines).await?;
+    let (blobs, left_out, private) = write_blobs(store, &mut account, &mut lines).await?;
     account.check_diffs()?;
     let ends = account.ends();
     let exported = Exported {
@@ -95,6 +97,7 @@ pub async fn export(
         entries,
         blobs,
         left_out,
+        private,
         key: key.fingerprint(),
     };
     let seal = serde_json::to_vec(&lines.tally.seal(origin.run, ends, log, key.public_key()))?;
@@ -185,15 +188,17 @@ async fn audit(
     Ok((log, entries))
 }
 
-/// The blobs that the events refer to, as far as they fit.
+/// The blobs that the events refer to, as far as they fit and may be shown to anybody: how many are written, which are left out,
+/// and how many of those are private.
 async fn write_blobs(
     store: &dyn Store,
     account: &mut Account,
     lines: &mut LineWriter<'_>,
-) -> Result<(usize, Vec<BlobId>), BundleError> {
-    let (mut written, mut bytes, mut left_out) = (0, 0, Vec::new());
+) -> Result<(usize, Vec<BlobId>, usize), BundleError> {
+    let (mut written, mut bytes, mut left_out, mut private) = (0, 0, Vec::new(), 0);
     for blob in account.blobs.clone() {
         let why = match store.get(blob).await {
+            _ if account.is_private(blob) => WhyLeftOut::Private,
             Ok(content) if content.len() <= BLOB_BYTES_MAX && bytes + content.len() <= BLOBS_BYTES_MAX => {
                 bytes += content.len();
                 account.take_blob(blob, &content)?;
@@ -205,8 +210,9 @@ async fn write_blobs(
             Err(StorageError::NotFound { .. }) => WhyLeftOut::NotStored,
             Err(error) => return Err(error.into()),
         };
+        private += usize::from(why == WhyLeftOut::Private);
         lines.write_json(Part::Blobs, &LeftOutLine { left_out: blob, why })?;
         left_out.push(blob);
     }
-    Ok((written, left_out))
+    Ok((written, left_out, private))
 }

@@ -153,6 +153,8 @@ pub(super) enum WhyLeftOut {
     TooLarge,
     /// It is in the store no longer.
     NotStored,
+    /// It is a picture that no person has passed.
+    Private,
 }
 
 /// What the last line says about all before it.

@@ -435,6 +435,58 @@ async fn a_blob_that_is_too_large_is_named_and_left_out() {
     assert!(matches!(check(&without.concat()).unwrap_err().kind, BundleBreakKind::BlobMissing { .. }));
 }
 
+#[tokio::test]
+async fn c24_a_screenshot_that_nobody_passed_is_named_and_left_out_whatever_else_it_is_called() {
+    let story = Story::told().await;
+    let run = RunId::from_parts(5_000, &[7; 10]);
+    story.create(run, None).await;
+    for (kind, payload) in [
+        ("run.accepted", json!({"edgeId": "local"})),
+        ("run.preparing", json!({"checks": ["workspace"]})),
+        (
+            "run.started",
+            json!({"backendKind": "scripted", "protocol": "p", "checks": {"workspace": "allowed"}}),
+        ),
+    ] {
+        story.tell(run, kind, payload).await;
+    }
+    let screenshot = |review: &str| {
+        json!({"kind": "screenshot", "viewport": {"width": 1, "height": 1}, "route": "/",
+        "theme": "dark", "language": "en", "privacyReview": review})
+    };
+    let (file, mut blobs) = (json!({"kind": "file"}), Vec::new());
+    for (id, content, facts) in [
+        ("one", "pending picture", screenshot("pending")),
+        ("two", "pending picture", file.clone()),
+        ("three", "failed picture", screenshot("failed")),
+        ("four", "passed picture", screenshot("pending")),
+        ("five", "passed picture", screenshot("passed")),
+        ("six", "a file", file.clone()),
+    ] {
+        let blob = story.put(content.as_bytes()).await;
+        let artifact = json!({"artifactId": id, "kind": facts["kind"], "summary": "s", "facts": facts, "name": "a",
+            "content": {"blob": blob, "bytes": content.len(), "mediaType": "image/png", "redacted": false},
+            "by": {"id": "ada", "kind": "person"}});
+        story.tell(run, "run.artifact.ready", artifact).await;
+        blobs.push(blob);
+    }
+    let (mut bundle, key) = (Vec::new(), key());
+    let exported = export(&*story.store, &key, origin(run), &mut bundle).await.unwrap();
+    let left_out: Vec<String> = exported.left_out.iter().map(ToString::to_string).collect();
+    assert_eq!(left_out, [blobs[0].clone(), blobs[2].clone()]);
+    assert_eq!((exported.private, exported.blobs), (2, 2));
+    let text = String::from_utf8(bundle.clone()).unwrap();
+    assert!(!text.contains("pending picture") && !text.contains("failed picture"));
+    assert!(text.contains("passed picture") && text.contains("a file"));
+    let checked = check(&bundle).unwrap();
+    assert_eq!((checked.left_out, checked.private, checked.blobs), (exported.left_out, 2, 2));
+    let mut hidden = lines(&bundle);
+    let place = at(&hidden, "passed picture");
+    hidden[place] = format!("{{\"leftOut\":\"{}\",\"why\":\"private\"}}\n", blobs[4]).into_bytes();
+    let found = check(&sealed_again(hidden, &key, |_| {})).unwrap_err();
+    assert!(matches!(found.kind, BundleBreakKind::BlobNotPrivate { .. }), "{found}");
+}
+
 #[test]
 fn a_line_that_is_too_long_is_refused_before_it_fills_the_memory() {
     let endless = std::io::BufReader::new(std::io::repeat(b'x'));

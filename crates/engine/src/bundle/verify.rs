@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::account::Account;
 use super::format::{
     ApprovalLine, BlobLine, FORMAT, Header, HeaderLine, LeftOutLine, Part, Seal, SealLine, SealedChain,
-    VERSION, audit_entry,
+    VERSION, WhyLeftOut, audit_entry,
 };
 use super::key::{Fingerprint, signed_by};
 use super::lines::{Tally, next_line};
@@ -41,6 +41,8 @@ pub struct Checked {
     pub blobs: usize,
     /// The blobs that are left out.
     pub left_out: Vec<BlobId>,
+    /// How many of those are pictures that no person has passed.
+    pub private: usize,
     /// Whose key sealed it.
     pub key: Fingerprint,
 }
@@ -102,6 +104,7 @@ struct Reading {
     last_entry: Option<(u64, Hash)>,
     blobs: BTreeSet<BlobId>,
     left_out: Vec<BlobId>,
+    private: usize,
 }
 
 impl Reading {
@@ -135,6 +138,7 @@ impl Reading {
             last_entry: None,
             blobs: BTreeSet::new(),
             left_out: Vec::new(),
+            private: 0,
         })
     }
 
@@ -215,7 +219,13 @@ impl Reading {
 
     fn blob(&mut self, line: &[u8]) -> Result<(), Kind> {
         let (blob, content) = if line.starts_with(b"{\"leftOut\":") {
-            let blob = exact::<LeftOutLine>(line)?.left_out;
+            let LeftOutLine { left_out: blob, why } = exact(line)?;
+            if why == WhyLeftOut::Private {
+                if !self.account.is_private(blob) {
+                    return Err(Kind::BlobNotPrivate { blob });
+                }
+                self.private += 1;
+            }
             self.left_out.push(blob);
             (blob, None)
         } else {
@@ -275,6 +285,7 @@ impl Reading {
             entries: self.entries,
             blobs: self.blobs.len() - self.left_out.len(),
             left_out: self.left_out.clone(),
+            private: self.private,
             key,
         })
     }

@@ -222,9 +222,13 @@ impl PlayedEdge {
     }
 
     pub async fn opened(&mut self) -> OpenRun {
-        match self.hear().await {
-            ToEdge::Open(open) => *open,
-            other => panic!("expected Open, not {other:?}"),
+        loop {
+            match self.hear().await {
+                ToEdge::Open(open) => return *open,
+                // Whatever changes in the installation may come with a policy.
+                ToEdge::Policy(_) => {}
+                other => panic!("expected Open, not {other:?}"),
+            }
         }
     }
 

@@ -186,7 +186,10 @@ fn variables(command: &SimpleCommand) -> Option<String> {
 /// a shell that runs a script.
 fn fit(pattern: &Pattern, command: &SimpleCommand, effect: Effect) -> Fit {
     let plain = pattern.fits_command(command);
-    if plain == Fit::Yes || effect == Effect::Allow {
+    if effect == Effect::Allow {
+        return if pattern.means_program_of(command) { plain } else { Fit::No };
+    }
+    if plain == Fit::Yes {
         return plain;
     }
     let git = Git::of(command).filter(|_| command.name() == Some("git"));
