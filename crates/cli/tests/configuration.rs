@@ -307,3 +307,30 @@ fn many_at_once_lose_no_record() {
         listed["trusted"].as_array().unwrap().iter().filter(|row| row["state"] == "trusted").count();
     assert_eq!(trusted, folders.len());
 }
+
+#[test]
+fn the_example_of_the_documentation_works_as_it_stands() {
+    let page = include_str!("../../../docs/configuration.md");
+    let mut examples =
+        page.split("```toml\n").skip(1).map(|rest| rest.split_once("```").expect("it ends").0.to_owned());
+    let (configuration, script) = (examples.next().expect("a file"), examples.next().expect("a script"));
+    let home = Home::new();
+    let (file, place) = (home.beside("greeter.toml"), home.beside("greeted"));
+    std::fs::create_dir(home.path("")).unwrap();
+    std::fs::create_dir(&place).unwrap();
+    std::fs::write(&file, script).unwrap();
+    let named = "/home/ada/.runyard/greeter.toml";
+    assert!(configuration.contains(named));
+    let configuration = configuration.replace(named, file.to_str().unwrap());
+    std::fs::write(home.path("runyard.toml"), configuration).unwrap();
+    let place = place.to_str().unwrap();
+    home.run(["workspaces", "add", place]).data();
+    let ran = home.run(["run", "Say hello", "--agent", "greeter", "--workspace", place, "--keep"]);
+    assert_eq!(ran.exit, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("I was asked: Say hello"), "{}", ran.stdout);
+    let judged = |command: &str| {
+        let asked = ["policy", "test", command, "--agent", "greeter", "--workspace", place];
+        home.run(asked).data()["effect"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((judged("cargo test -q").as_str(), judged("cargo publish").as_str()), ("allow", "ask"));
+}
