@@ -54,3 +54,22 @@ impl Workspace {
         WorkspaceRef { id: self.id, label: self.label.clone() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Preparation;
+
+    #[test]
+    fn a_preparation_is_empty_only_where_it_brings_and_does_nothing() {
+        let copy = || vec!["target".to_owned()];
+        let setup = || vec![vec!["make".to_owned()]];
+        assert!(Preparation::default().is_empty());
+        for preparation in [
+            Preparation { copy: copy(), setup: Vec::new() },
+            Preparation { copy: Vec::new(), setup: setup() },
+            Preparation { copy: copy(), setup: setup() },
+        ] {
+            assert!(!preparation.is_empty(), "{preparation:?}");
+        }
+    }
+}

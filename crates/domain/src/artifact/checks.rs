@@ -292,8 +292,34 @@ mod tests {
         assert_eq!(of(many(PATHS_MAX), "s".into()), Ok(()));
         let refused = of(many(PATHS_MAX + 1), "s".into()).unwrap_err();
         assert_eq!((refused.field, refused.problem), ("paths", Problem::TooMany));
-        assert_eq!(of(vec!["p".into()], "s".repeat(FACTS_BYTES_MAX - 3)), Ok(()));
-        let refused = of(vec!["p".into()], "s".repeat(FACTS_BYTES_MAX - 2)).unwrap_err();
+        assert_eq!(of(vec!["p".into()], "s".repeat(2045)), Ok(()));
+        let refused = of(vec!["p".into()], "s".repeat(2046)).unwrap_err();
         assert_eq!((refused.field, refused.problem), ("", Problem::TooLong));
+        for (long, taken) in [(1048, true), (1049, false)] {
+            let docs = json!({
+                "kind": "generated_docs", "sourceRoute": "r".repeat(1000), "language": "l".repeat(long),
+                "buildStatus": "succeeded",
+            });
+            assert_eq!(read(&docs).is_ok(), taken, "{long}");
+            let screenshot = json!({
+                "kind": "screenshot", "viewport": {"width": 1, "height": 1}, "route": "r".repeat(700),
+                "theme": "t".repeat(300), "language": "l".repeat(long), "privacyReview": "pending",
+            });
+            assert_eq!(read(&screenshot).is_ok(), taken, "{long}");
+        }
+        let facts = ArtifactFacts::File { path: Some("p".repeat(FACTS_BYTES_MAX + 1)) };
+        let text = || "text".to_owned();
+        let (artifact_id, summary) = (text(), text());
+        let kind = facts.kind().to_owned();
+        let ready = ArtifactReady {
+            artifact_id,
+            kind,
+            summary,
+            facts: Some(facts),
+            name: None,
+            content: None,
+            by: None,
+        };
+        assert_eq!(ready.lacks(), Some("facts"));
     }
 }
