@@ -1,7 +1,7 @@
 //! The rule that a person means who says "always" to a request: it allows that one, and as little else as a rule can.
 
-use super::judge::{Because, Place, Subject, judge};
-use super::policy::{Policy, Preset};
+use super::judge::{Place, Subject, judge};
+use super::policy::Policy;
 use super::request::Request;
 use super::rule::{Effect, Rule, RuleKind, RuleText};
 use crate::Timestamp;
@@ -36,10 +36,10 @@ pub fn rule_for(request: &Request) -> Option<RuleText> {
     allows(&text, request).then_some(text)
 }
 
-/// Whether the rule alone allows every part of the request, where nothing is allowed without one.
+/// Whether the rule alone allows the request, where nothing is allowed without one.
 fn allows(text: &RuleText, request: &Request) -> bool {
     let Ok(rule) = Rule::try_from(text.clone()) else { return false };
-    let policy = Policy { preset: Preset::Strict, stored: vec![rule], ..Policy::default() };
+    let policy = Policy { stored: vec![rule], ..Policy::default() };
     let subject = Subject {
         agent: "",
         workspace: "",
@@ -49,7 +49,5 @@ fn allows(text: &RuleText, request: &Request) -> bool {
         people_may_be_asked: true,
         now: Timestamp::from_unix_ms(0),
     };
-    let judgement = judge(&policy, &subject, request);
-    judgement.effect == Effect::Allow
-        && judgement.parts.iter().all(|part| matches!(part.because, Because::Rule { .. }))
+    judge(&policy, &subject, request).effect == Effect::Allow
 }

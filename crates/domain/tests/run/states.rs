@@ -420,6 +420,14 @@ fn c05_an_event_that_enters_a_state_is_refused_without_its_evidence() {
             other => panic!("{}: {other:?}", event.kind()),
         }
     }
+    let RunEvent::ApprovalSnoozed(mut nobody) = snoozed(1, 50) else { panic!() };
+    nobody.by.id = " ".into();
+    check(RunEvent::ApprovalSnoozed(nobody), "by");
+    let preview = |path: &str| {
+        RunEvent::PreviewReady(PreviewReady { path: path.into(), read_at: at(0), artifact_id: None })
+    };
+    check(preview("/etc/passwd"), "path");
+    assert!(fold(&[states()[4].1.clone(), vec![preview("a/b")]].concat()).is_ok());
     let text = Task::Text { text: "  ".into(), redacted: false };
     check(RunEvent::Created(Created { task: text, ..created() }), "task");
     check(
