@@ -188,6 +188,30 @@ fn c12_where_it_is_configured_so_nobody_approves_what_their_own_run_asks() {
     ada.until(&run, "cancelled");
 }
 
+// Else two people could bring in what one of them made: the one starts the run, the other only the run that applies it.
+#[test]
+fn c12_who_started_a_run_does_not_approve_the_run_of_somebody_else_that_applies_it() {
+    let script = "[[turn]]\n[[turn.step]]\nwrite = \"a.txt\"\ncontent = \"a\\n\"\n";
+    let writer = Scripted { name: "writer", profile: "", script };
+    let yard = Yard::new("[hub]\nown_runs = \"refuse\"\n", &[writer]);
+    let (_hub, api) = yard.up();
+    let (ada, bob, eve) =
+        (api.person("ada", "admin"), api.person("bob", "admin"), api.person("eve", "admin"));
+    let kept = json!({"task": "write", "agent": "writer", "workspace": yard.place(), "executionPolicy": {"changes": "keep"}});
+    let kept = ada.post("/runs", &kept)["run"]["id"].as_str().unwrap().to_owned();
+    ada.until(&kept, "completed");
+    let digest = ada.get(&format!("/runs/{kept}/diff"))["diff"]["digest"].clone();
+    let applies = bob.post(&format!("/runs/{kept}/apply"), &json!({ "digest": digest }));
+    let applies = applies["run"]["id"].as_str().unwrap().to_owned();
+    let asked = bob.asked(&applies, &[]);
+    for own in [&ada, &bob] {
+        let (status, body) = resolve(own, &asked, "once");
+        assert_eq!(status, 403, "{body}");
+    }
+    assert_eq!(resolve(&eve, &asked, "once").0, 200);
+    eve.until(&applies, "completed");
+}
+
 #[test]
 fn c12_a19_what_its_owner_may_not_approve_is_left_to_somebody_else_and_not_asked_again() {
     let script = "[[turn]]\n[[turn.step]]\nwrite = \"a.txt\"\ncontent = \"a\\n\"\n";

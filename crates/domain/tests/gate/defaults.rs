@@ -365,3 +365,16 @@ fn c12_the_risk_of_requests() {
     risk(&question(), Risk::Low);
     risk(&repeat(), Risk::Medium);
 }
+
+// What applies changes asks the same list.
+#[test]
+fn c11_a_path_is_protected_for_whoever_asks_in_any_folder_and_spelling() {
+    for path in
+        [".env", ".env.local", "app/.ENV", ".git/config", "deep/down/.mcp.json", ".runyard/x", ".envrc"]
+    {
+        assert!(runyard_domain::gate::is_protected(path), "{path}");
+    }
+    for path in ["env", "src/main.rs", "environment.ts", "git/config", ".environment", ""] {
+        assert!(!runyard_domain::gate::is_protected(path), "{path}");
+    }
+}
