@@ -18,6 +18,8 @@ const IDEMPOTENCY: [(&str, &str); 4] = [
     ("unspecified", "Unspecified"),
 ];
 const VISIBILITY: [(&str, &str); 3] = [("public", "Public"), ("local", "Local"), ("private", "Private")];
+const TASK: [(&str, &str); 4] =
+    [("never", "Never"), ("possible", "Possible"), ("answered", "Answered"), ("required", "Required")];
 const SURFACES: [&str; 7] = ["cli", "json", "http", "mcp", "react", "dev", "ai-sdk"];
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
@@ -44,6 +46,9 @@ pub(crate) struct Attributes {
     pub(crate) deprecated: Option<Deprecated>,
     pub(crate) examples: Vec<LitStr>,
     pub(crate) http: Option<LitStr>,
+    pub(crate) resource: Option<LitStr>,
+    pub(crate) prompt: bool,
+    pub(crate) task: Option<Word>,
 }
 
 /// `retry = true`, `retry = false`, `retry(…)`.
@@ -105,6 +110,9 @@ impl Attributes {
             deprecated: None,
             examples: Vec::new(),
             http: None,
+            resource: None,
+            prompt: false,
+            task: None,
         }
     }
 
@@ -130,6 +138,9 @@ impl Attributes {
             "deprecated" => self.deprecated = Some(deprecated(key)?),
             "example" => self.examples.push(key.text()?),
             "http" => self.http = Some(http(key)?),
+            "resource" => self.resource = Some(key.text()?),
+            "prompt" => self.prompt = key.flag()?,
+            "task" => self.task = Some(key.word(&TASK)?),
             other => return Err(unknown(other, Span::call_site())),
         }
         Ok(())

@@ -102,7 +102,12 @@ fn doc_text(attribute: &Attribute) -> Option<String> {
 fn steps(attributes: &Attributes) -> Vec<TokenStream> {
     let path = &attributes.path;
     let mut steps = Vec::new();
-    let texts = [("title", &attributes.title), ("version", &attributes.version), ("http", &attributes.http)];
+    let texts = [
+        ("title", &attributes.title),
+        ("version", &attributes.version),
+        ("http", &attributes.http),
+        ("resource", &attributes.resource),
+    ];
     for (step, text) in texts {
         let step = format_ident!("{step}");
         steps.extend(text.iter().map(|text| quote!(.#step(#text))));
@@ -111,6 +116,7 @@ fn steps(attributes: &Attributes) -> Vec<TokenStream> {
         ("side_effects", "SideEffects", &attributes.side_effects),
         ("idempotency", "Idempotency", &attributes.idempotency),
         ("visibility", "Visibility", &attributes.visibility),
+        ("task", "TaskUse", &attributes.task),
     ];
     for (step, kind, word) in words {
         let (step, kind) = (format_ident!("{step}"), format_ident!("{kind}"));
@@ -118,6 +124,7 @@ fn steps(attributes: &Attributes) -> Vec<TokenStream> {
         steps.extend(variant.iter().map(|variant| quote!(.#step(#path::#kind::#variant))));
     }
     steps.extend(attributes.owns_idempotency_key.then(|| quote!(.owns_idempotency_key())));
+    steps.extend(attributes.prompt.then(|| quote!(.prompt())));
     steps.extend(attributes.people_only.then(|| quote!(.people_only())));
     steps.extend(attributes.permissions.iter().map(|list| quote!(.permissions::<&str>([#(#list),*]))));
     steps.extend(attributes.timeout_ms.map(|limit| quote!(.timeout_ms(#limit))));

@@ -5,7 +5,7 @@ use syn::ext::IdentExt;
 use syn::{Error, Result};
 
 /// Every key and how it is written.
-const KEYS: [(&str, &str); 20] = [
+const KEYS: [(&str, &str); 23] = [
     ("name", r#"`name = "create_task"`"#),
     ("title", r#"`title = "Create a task"`"#),
     ("description", r#"`description = "Create a task in the user's inbox."`"#),
@@ -31,6 +31,9 @@ const KEYS: [(&str, &str); 20] = [
     ),
     ("example", r##"`example = r#"{"title":"Buy milk"}"#`"##),
     ("http", r#"`http = "POST /api/v1/tasks"`"#),
+    ("resource", r#"`resource = "shop://orders/{id}"`"#),
+    ("prompt", "`prompt` without a value"),
+    ("task", r#"`task = "never"`, `"possible"`, `"answered"` or `"required"`"#),
     ("crate", r#"`crate = "runyard"`"#),
 ];
 

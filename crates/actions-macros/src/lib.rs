@@ -54,6 +54,9 @@ use crate::signature::Signature;
 /// | `deprecated` | `"why"` or `deprecated(message = "why", since = "…", replacement = "…")` | not deprecated |
 /// | `example` | `r#"{"title":"Buy milk"}"#`, as often as you like | none |
 /// | `http` | `"POST /api/v1/tasks/{id}"` | no route of its own |
+/// | `resource` | `"shop://orders/{id}"` | its result is no resource |
+/// | `prompt` | none: a flag | it is a tool, not a prompt |
+/// | `task` | `"never"`, `"possible"`, `"answered"`, `"required"` | `"never"` |
 /// | `crate` | where Runyard is, as in `"my_facade::runyard"` | `"::runyard"` |
 #[proc_macro_attribute]
 pub fn action(arguments: TokenStream, item: TokenStream) -> TokenStream {

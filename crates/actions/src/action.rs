@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 pub use self::builder::ActionBuilder;
 pub use self::words::{
-    Concurrency, Deprecation, HttpRoute, Idempotency, RetryPolicy, SideEffects, Visibility,
+    Concurrency, Deprecation, HttpRoute, Idempotency, ResourceUri, RetryPolicy, SideEffects, TaskUse,
+    Visibility,
 };
 use crate::Schema;
 use crate::concurrency::Limiter;
@@ -55,6 +56,20 @@ pub enum DefinitionError {
     InvalidRoute {
         /// The route.
         route: String,
+    },
+    /// A resource address is not `scheme://path`.
+    #[error(
+        "\"{uri}\" is not the address of a resource: write scheme://path, as in \"shop://orders/{{id}}\""
+    )]
+    InvalidResource {
+        /// The address.
+        uri: String,
+    },
+    /// A resource or a prompt on an action that changes something.
+    #[error("action \"{action}\" has side effects, so it can be neither a resource nor a prompt")]
+    UnsafeReading {
+        /// The action.
+        action: String,
     },
     /// A GET route on an action that changes something.
     #[error("action \"{action}\" has side effects, so its route cannot be GET")]
@@ -147,6 +162,12 @@ pub struct ActionSpec {
     pub examples: Vec<Value>,
     /// Its own HTTP route.
     pub http: Option<HttpRoute>,
+    /// The address under which its result can be read as a resource.
+    pub resource: Option<ResourceUri>,
+    /// Whether its result is a prompt for a model, and it is offered as one instead of as a tool.
+    pub prompt: bool,
+    /// Whether a call is served as a task, where the caller can follow one.
+    pub task: TaskUse,
     /// What it takes.
     pub input: Schema,
     /// What it gives.
@@ -179,6 +200,17 @@ impl Action {
         &self.0.spec.name
     }
 
+    /// Whether a caller on this surface must say that it means it.
+    ///
+    /// Where a model may write the call, a person's own token does not tell that it was the person: what only people may do, and
+    /// what changes something, is asked about there as well.
+    pub fn asks_to_confirm(&self, surface: Surface) -> bool {
+        let spec = self.spec();
+        let written_by_model = matches!(surface, Surface::Mcp | Surface::AiSdk);
+        let persons_deed = spec.people_only && spec.side_effects != SideEffects::Read;
+        surface.enforces_confirmation() && (spec.requires_confirmation || (persons_deed && written_by_model))
+    }
+
     pub(crate) fn handler(&self) -> &Handler {
         &self.0.handler
     }
@@ -201,6 +233,7 @@ impl Action {
                 deprecation: spec.deprecation.clone(),
                 examples: spec.examples.clone(),
                 http: spec.http.clone(),
+                resource: spec.resource.clone(),
                 input: spec.input.duplicate(),
                 output: spec.output.as_ref().map(Schema::duplicate),
                 ..*spec
@@ -213,7 +246,7 @@ impl Action {
     /// The action as it stands in a manifest.
     pub fn manifest(&self) -> Value {
         let spec = self.spec();
-        json!({
+        let mut manifest = json!({
             "name": spec.name,
             "version": spec.version,
             "title": spec.title,
@@ -235,7 +268,18 @@ impl Action {
             "deprecation": spec.deprecation,
             "http": spec.http.as_ref().map(ToString::to_string),
             "examples": spec.examples,
-        })
+        });
+        // Few actions have these.
+        if let Some(resource) = &spec.resource {
+            manifest["resource"] = json!(resource.to_string());
+        }
+        if spec.prompt {
+            manifest["prompt"] = json!(true);
+        }
+        if spec.task != TaskUse::Never {
+            manifest["task"] = json!(spec.task);
+        }
+        manifest
     }
 }
 

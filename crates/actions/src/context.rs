@@ -1,15 +1,17 @@
 //! What a handler may use: logger, progress, artifacts, services, and who called.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use runyard_domain::{Actor, InvocationId, Surface};
+use runyard_domain::{Actor, Code, InvocationId, Surface};
 use tokio_util::sync::CancellationToken;
 
 use crate::record::Record;
-use crate::{ActionError, Artifact, Fields, LogLevel, Progress};
+use crate::{
+    ActionError, Answer, Artifact, Caller, Fields, LogLevel, Progress, QUESTIONS_MAX, Question, QuestionKind,
+};
 
 /// The context of one invocation. Cloning is cheap; a clone that outlives the invocation can do no harm to its envelope.
 #[derive(Clone)]
@@ -24,6 +26,7 @@ pub(crate) struct Call {
     pub(crate) actor: Arc<Actor>,
     pub(crate) services: Arc<Services>,
     pub(crate) idempotency_key: Option<String>,
+    pub(crate) caller: Option<Arc<dyn Caller>>,
     pub(crate) record: Record,
 }
 
@@ -66,6 +69,40 @@ impl Context {
     /// Adds artifacts to the envelope.
     pub fn artifacts(&self) -> Artifacts<'_> {
         Artifacts(&self.0.record)
+    }
+
+    /// Whether whoever called can be asked such a question.
+    pub fn can_ask(&self, kind: QuestionKind) -> bool {
+        self.0.caller.as_ref().is_some_and(|caller| caller.can_answer(kind))
+    }
+
+    /// Asks whoever called, and waits for the answer.
+    ///
+    /// On some surfaces the action begins anew with the answer: what it changes belongs after its last question. The key tells
+    /// one question of the action from another.
+    pub async fn ask(&self, key: &str, question: Question) -> Result<Answer, ActionError> {
+        let mut answers = self.ask_all([(key.to_owned(), question)].into()).await?;
+        answers.remove(key).ok_or_else(|| ActionError::internal("a question came back without its answer"))
+    }
+
+    /// Asks several questions at once, each under a key of its own.
+    pub async fn ask_all(
+        &self,
+        questions: BTreeMap<String, Question>,
+    ) -> Result<BTreeMap<String, Answer>, ActionError> {
+        if questions.len() > QUESTIONS_MAX {
+            return Err(ActionError::internal("an action asked too many questions at once"));
+        }
+        match &self.0.caller {
+            Some(caller) => caller.ask(questions).await,
+            None => Err(ActionError::new(
+                Code::UnsupportedSurface,
+                format!(
+                    "Action \"{}\" asks its caller, which surface \"{}\" cannot do.",
+                    self.0.action, self.0.surface
+                ),
+            )),
+        }
     }
 
     /// A service that was registered with the runtime.

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::action::WAIT_MS_MAX;
 use crate::idempotency::KEY_LENGTH_MAX;
-use crate::{Action, Issue, RetryPolicy};
+use crate::{Action, Caller, Issue, RetryPolicy};
 
 /// Which action is meant.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ fn whole_number(value: &Value) -> Option<u64> {
 }
 
 /// One call of an action.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Invocation {
     /// Which action.
     pub action: ActionRef,
@@ -144,6 +144,8 @@ pub struct Invocation {
     pub within_ms: Option<u64>,
     /// Whether the gate approved exactly this call, which is its confirmation. The entry point says so, never the caller.
     pub approved: bool,
+    /// The way back to whoever calls, where there is one.
+    pub caller: Option<Arc<dyn Caller>>,
 }
 
 impl Invocation {
@@ -158,6 +160,7 @@ impl Invocation {
             cancel: None,
             within_ms: None,
             approved: false,
+            caller: None,
         }
     }
 
@@ -182,10 +185,24 @@ impl Invocation {
         self
     }
 
+    /// What the action asks goes there.
+    #[must_use]
+    pub fn asking(mut self, caller: Arc<dyn Caller>) -> Self {
+        self.caller = Some(caller);
+        self
+    }
+
     /// Ended when this token is cancelled.
     #[must_use]
     pub fn cancel_with(mut self, cancel: CancellationToken) -> Self {
         self.cancel = Some(cancel);
         self
+    }
+}
+
+impl std::fmt::Debug for Invocation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Invocation { action, surface, actor, .. } = self;
+        write!(f, "Invocation({action:?} on {surface} by {actor})")
     }
 }

@@ -5,6 +5,7 @@
 //! run: those are built on it.
 
 mod action;
+mod ask;
 mod attempt;
 mod call_gate;
 mod caught;
@@ -32,8 +33,9 @@ pub mod testing;
 
 pub use action::{
     Action, ActionBuilder, ActionSpec, Concurrency, DefinitionError, Deprecation, HttpRoute, Idempotency,
-    RetryPolicy, SideEffects, Visibility,
+    ResourceUri, RetryPolicy, SideEffects, TaskUse, Visibility,
 };
+pub use ask::{Answer, Caller, QUESTIONS_MAX, Question, QuestionKind};
 pub use call_gate::CallGate;
 pub use command::{CommandActionsError, command_actions};
 pub use context::{Artifacts, Context, Logger, ProgressReporter};

@@ -98,6 +98,7 @@ impl Runtime {
             actor: Arc::clone(&invocation.actor),
             services: Arc::clone(&self.0.services),
             idempotency_key: invocation.options.idempotency_key.clone(),
+            caller: invocation.caller.clone(),
             record: Default::default(),
         }))
     }
@@ -305,8 +306,7 @@ fn validate(
 
 /// Step 4. An agent's own flag never counts: what it wants to do is for a person to confirm.
 fn confirm(action: &Action, options: &InvocationOptions, context: &Context) -> Result<(), ActionError> {
-    let required = action.spec().requires_confirmation && context.surface().enforces_confirmation();
-    if !required || (options.confirm && !context.actor().is_agent()) {
+    if !action.asks_to_confirm(context.surface()) || (options.confirm && !context.actor().is_agent()) {
         return Ok(());
     }
     let message = format!("Action \"{}\" requires explicit confirmation.", action.name());

@@ -10,6 +10,7 @@ use hyper::client::conn::http1;
 use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use runyard::{ActionError, Code, Envelope};
+use runyard_surfaces::http::LOGINS_PATH;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
@@ -72,8 +73,16 @@ impl HubClient {
         if let Some(key) = key {
             body["idempotencyKey"] = key.into();
         }
-        let path = format!("/api/v1/actions/{action}/invoke");
-        let response = self.send(Method::POST, &path, Some(body.to_string()), &[]).await?;
+        self.post(&format!("/api/v1/actions/{action}/invoke"), &body).await
+    }
+
+    /// Asks for a link that logs a browser in once.
+    pub(crate) async fn login(&self) -> Result<Envelope, ActionError> {
+        self.post(LOGINS_PATH, &json!({})).await
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Result<Envelope, ActionError> {
+        let response = self.send(Method::POST, path, Some(body.to_string()), &[]).await?;
         let bytes = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
         let bytes = bytes.map_err(|_| lost("it closed the connection"))?.to_bytes();
         serde_json::from_slice(&bytes).map_err(|_| lost("its answer is no envelope"))

@@ -21,7 +21,9 @@ mod init;
 mod installation;
 mod kept_results;
 mod log;
+mod mcp;
 mod nouns;
+mod open;
 mod patches;
 mod projects;
 mod redact;
@@ -52,7 +54,7 @@ fn main() -> ExitCode {
     let is = |word: &str| arguments.first().is_some_and(|command| command == word);
     runyard::start_logging(if is("up") { "info" } else { "warn" });
     // Whatever may have to be a hub works on all cores.
-    let serves = is("up") || is("run") || is("init");
+    let serves = is("up") || is("run") || is("init") || is("mcp");
     let exit = run(arguments.clone(), serves).unwrap_or_else(|error| {
         let error = ActionError::new(Code::ValidationError, format!("Cannot start: {error:#}."));
         show_failure(&arguments, error)
@@ -75,6 +77,8 @@ fn run(arguments: Vec<OsString>, serves: bool) -> anyhow::Result<u8> {
     };
     let mut extra = vec![
         up::command(home.clone()),
+        open::command(home.clone()),
+        mcp::command(home.clone()),
         run::command(home.clone()),
         approvals::command(home.clone()),
         artifacts::command(home.clone()),
@@ -110,7 +114,8 @@ fn for_people(arguments: &[OsString]) -> bool {
         Some(rest) => rest.strip_prefix('='),
         None => None,
     });
-    views::is_text(form)
+    // A model's tool calls are answered for the model.
+    views::is_text(form) && texts.first().is_none_or(|command| *command != "tools")
 }
 
 fn asks_for_help(arguments: &[OsString]) -> bool {

@@ -25,7 +25,7 @@ async fn up(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     let listen = configuration.hub().listen;
     let launch = Launch { listen, ..Launch::from_flags(&matches, home.token()) };
     let here = HubHere::start(&home, &configuration, launch, Stay::UntilStopped).await?;
-    announce(&here.client().url(), &home.token());
+    announce(&here.client().url(), &home.token(), Some("runyard open"));
     stop.cancelled().await;
     here.stop().await;
     Ok(0)

@@ -61,6 +61,7 @@ struct ApprovalsAnswer {
     idempotency = "idempotent",
     permissions = ["runs.read"],
     http = "GET /api/v1/approvals",
+    resource = "runyard://approvals",
     example = r#"{"state": "open"}"#
 )]
 async fn approval_list(input: List, ctx: &Context) -> Result<ApprovalsAnswer, ActionError> {
@@ -98,7 +99,8 @@ struct ApprovalAnswer {
     crate = "runyard_actions",
     idempotency = "idempotent",
     permissions = ["runs.read"],
-    http = "GET /api/v1/approvals/{id}"
+    http = "GET /api/v1/approvals/{id}",
+    resource = "runyard://approvals/{id}"
 )]
 async fn approval_show(input: One, ctx: &Context) -> Result<ApprovalAnswer, ActionError> {
     let engine = ctx.service::<Engine>()?;

@@ -154,7 +154,8 @@ impl From<runyard_domain::DiffFile> for FileView {
     crate = "runyard_actions",
     idempotency = "idempotent",
     permissions = ["runs.read"],
-    http = "GET /api/v1/runs/{id}/diff"
+    http = "GET /api/v1/runs/{id}/diff",
+    resource = "runyard://runs/{id}/diff"
 )]
 async fn run_diff(input: Diff, ctx: &Context) -> Result<DiffAnswer, ActionError> {
     let engine = ctx.service::<Engine>()?;

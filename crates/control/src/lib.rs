@@ -18,6 +18,7 @@ mod hunks;
 mod page;
 pub mod plain;
 mod policy;
+mod prompts;
 mod refused;
 mod rule_view;
 mod run_input;
@@ -29,6 +30,8 @@ mod who_view;
 mod workspaces;
 
 use runyard_actions::{Action, DefinitionError, RuntimeBuilder};
+// What whoever calls them for somebody else has to name.
+pub use runyard_actions::{Answer, Envelope, Invocation, Question};
 use runyard_engine::Engine;
 
 pub use approval_view::ApprovalView;
@@ -47,6 +50,7 @@ pub fn actions() -> Vec<Result<Action, DefinitionError>> {
         workspaces::actions(),
         catalog::actions(),
         audit::actions(),
+        prompts::actions(),
         health::actions(),
     ]
     .into_iter()

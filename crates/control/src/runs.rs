@@ -57,6 +57,7 @@ struct CreatedAnswer {
     owns_idempotency_key,
     permissions = ["runs.write"],
     http = "POST /api/v1/runs",
+    task = "possible",
     example = r#"{"task": "Tidy up the README", "agent": "demo", "workspace": "demo"}"#
 )]
 async fn run_create(input: Create, ctx: &Context) -> Result<CreatedAnswer, ActionError> {
@@ -103,6 +104,7 @@ struct Runs {
     idempotency = "idempotent",
     permissions = ["runs.read"],
     http = "GET /api/v1/runs",
+    resource = "runyard://runs",
     example = r#"{"state": "needs_approval", "limit": 20}"#
 )]
 async fn run_list(input: List, ctx: &Context) -> Result<Runs, ActionError> {
@@ -145,7 +147,8 @@ impl From<&Standing> for RunAnswer {
     crate = "runyard_actions",
     idempotency = "idempotent",
     permissions = ["runs.read"],
-    http = "GET /api/v1/runs/{id}"
+    http = "GET /api/v1/runs/{id}",
+    resource = "runyard://runs/{id}"
 )]
 async fn run_show(input: One, ctx: &Context) -> Result<RunAnswer, ActionError> {
     let engine = ctx.service::<Engine>()?;
@@ -179,7 +182,8 @@ struct EventsAnswer {
     crate = "runyard_actions",
     idempotency = "idempotent",
     permissions = ["runs.read"],
-    http = "GET /api/v1/runs/{id}/events"
+    http = "GET /api/v1/runs/{id}/events",
+    resource = "runyard://runs/{id}/events"
 )]
 async fn run_events(input: Events, ctx: &Context) -> Result<EventsAnswer, ActionError> {
     let engine = ctx.service::<Engine>()?;

@@ -60,6 +60,8 @@ fn j06_every_action_says_who_may_call_it() {
         ("session_list",     "GET /api/v1/sessions",                "read",  "-",      may::RUNS_READ),
         ("audit_list",       "GET /api/v1/audit",                   "read",  "-",      may::AUDIT_READ),
         ("audit_verify",     "GET /api/v1/audit/verify",            "read",  "-",      may::AUDIT_READ),
+        ("review_run",       "GET /api/v1/prompts/review-run/{run}", "read", "-",      may::RUNS_READ),
+        ("summarise_failures", "GET /api/v1/prompts/summarise-failures", "read", "-",  may::RUNS_READ),
         ("health",           "GET /api/v1/health",                  "read",  "-",      ""),
     ];
     let expected = expected.map(|(name, route, effects, people, permission)| {
@@ -88,4 +90,27 @@ fn every_definition_is_whole() {
             assert_eq!(spec.input.issues_with_defaults(example), Ok(vec![]), "{}", spec.name);
         }
     }
+}
+
+#[test]
+fn a20_runs_and_approvals_can_be_read_by_address_and_a_new_run_followed_as_a_task() {
+    let actions: Vec<_> = runyard_control::actions().into_iter().map(Result::unwrap).collect();
+    let addresses = actions.iter().filter_map(|action| action.spec().resource.as_ref());
+    let addresses: Vec<String> = addresses.map(ToString::to_string).collect();
+    assert_eq!(
+        addresses,
+        [
+            "runyard://runs",
+            "runyard://runs/{id}",
+            "runyard://runs/{id}/events",
+            "runyard://runs/{id}/diff",
+            "runyard://approvals",
+            "runyard://approvals/{id}",
+        ]
+    );
+    let named = |which: fn(&runyard_actions::ActionSpec) -> bool| -> Vec<&str> {
+        actions.iter().filter(|action| which(action.spec())).map(|action| action.name()).collect()
+    };
+    assert_eq!(named(|spec| spec.task != runyard_actions::TaskUse::Never), ["run_create"]);
+    assert_eq!(named(|spec| spec.prompt), ["review_run", "summarise_failures"]);
 }

@@ -16,6 +16,7 @@ use runyard_surfaces::cli::{
     ActionCommands, Cli, ExtraCommand, block_on, cancelled_by_signal, local_actor, show_failure,
 };
 use runyard_surfaces::http::{Launch, LaunchError, announce, launch_flags};
+use runyard_surfaces::mcp::{Changes, McpApi, serve_stdio};
 
 /// An application in the making.
 pub struct App {
@@ -23,6 +24,7 @@ pub struct App {
     version: String,
     about: String,
     builder: RuntimeBuilder,
+    changes: Changes,
 }
 
 impl App {
@@ -33,6 +35,7 @@ impl App {
             version: "0.0.0".to_owned(),
             about: about.into(),
             builder: Runtime::builder(),
+            changes: Changes::default(),
         }
     }
 
@@ -91,6 +94,13 @@ impl App {
         self.with(|builder| builder.idempotency(store))
     }
 
+    /// Tells MCP clients what changed wherever these changes are told.
+    #[must_use]
+    pub fn changes(mut self, changes: Changes) -> Self {
+        self.changes = changes;
+        self
+    }
+
     fn with(mut self, change: impl FnOnce(RuntimeBuilder) -> RuntimeBuilder) -> Self {
         self.builder = change(self.builder);
         self
@@ -118,11 +128,12 @@ impl App {
     }
 
     fn run(self, arguments: Vec<OsString>, serves: bool) -> Result<u8, ActionError> {
-        let App { name, version, about, builder } = self;
+        let App { name, version, about, builder, changes } = self;
         let cannot_start =
             |reason: String| ActionError::new(Code::ValidationError, format!("Cannot start: {reason}."));
         let runtime = builder.build().map_err(|error| cannot_start(error.to_string()))?;
-        let extra = vec![serve_command(name.clone(), version.clone(), runtime.clone())];
+        let mcp = McpApi::new(&name, &version, runtime.clone()).about(&about).changes(changes);
+        let extra = vec![serve_command(mcp.clone()), mcp_command(mcp)];
         let actions = ActionCommands::TopLevel;
         let actor = local_actor();
         let cli = Cli { name, version, about, actions, runtime, actor, extra, elsewhere: None };
@@ -130,17 +141,29 @@ impl App {
     }
 }
 
-fn serve_command(name: String, version: String, runtime: Runtime) -> ExtraCommand {
-    let command =
-        Command::new("serve").about("Serve the actions over HTTP").args(launch_flags("127.0.0.1:4711"));
+fn serve_command(mcp: McpApi) -> ExtraCommand {
+    let command = Command::new("serve")
+        .about("Serve the actions over HTTP and MCP, and the dev page")
+        .args(launch_flags("127.0.0.1:4711"));
     let run = move |matches: clap::ArgMatches| {
         let served = async move {
-            let launch = Launch::from_flags(&matches, token_file(&name)?);
+            let launch = Launch::from_flags(&matches, token_file(mcp.name())?);
             let token_file = launch.token_file.clone();
-            let ready = |url: &str| announce(url, &token_file);
-            let done = launch.run(&name, &version, runtime, cancelled_by_signal(), ready).await;
+            let ready = |url: &str| announce(url, &token_file, None);
+            let done = launch.run(&mcp, cancelled_by_signal(), ready).await;
             done.map(|()| 0_u8).map_err(LaunchError::into_action_error)
         };
+        Box::pin(served) as runyard_surfaces::cli::ExtraRun
+    };
+    ExtraCommand { command, run: Box::new(run) }
+}
+
+fn mcp_command(mcp: McpApi) -> ExtraCommand {
+    let command =
+        Command::new("mcp").about("Serve the actions to an MCP client on standard input and output");
+    let run = move |_: clap::ArgMatches| {
+        let served =
+            async move { serve_stdio(&mcp, local_actor(), cancelled_by_signal()).await.map(|()| 0_u8) };
         Box::pin(served) as runyard_surfaces::cli::ExtraRun
     };
     ExtraCommand { command, run: Box::new(run) }

@@ -5,6 +5,7 @@
 
 mod downloads;
 mod frames;
+mod mcp;
 mod metrics;
 mod open_files;
 mod stream;
@@ -57,6 +58,7 @@ impl Hub {
     /// All routes, guarded.
     pub fn router(self, guard: Guard) -> Result<Router, RouteError> {
         let Hub { name, version, engine, runtime, stop } = self;
+        let mcp = mcp::routes(&name, &version, &runtime, &engine, &stop);
         let streams = Streams::new(stop);
         let shared =
             Arc::new(Shared { engine, version: version.clone(), streams, addresses: Addresses::default() });
@@ -76,6 +78,6 @@ impl Hub {
         ];
         let api = HttpApi { name, version, runtime, guard };
         let visits = axum::middleware::from_fn_with_state(shared, visits::record);
-        api.router_with(plain, |routes| routes.layer(visits))
+        api.router_with(plain, |routes| routes.merge(mcp).layer(visits))
     }
 }

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
 use runyard_control::plain;
-use runyard_surfaces::http::Actor;
+use runyard_surfaces::http::{Actor, LOGINS_PATH};
 
 use crate::Shared;
 
@@ -47,12 +47,19 @@ pub(crate) async fn record(State(shared): State<Arc<Shared>>, request: Request, 
     if !actor.is_agent() {
         return next.run(request).await;
     }
-    // Every other route records by itself what it refuses; these two do not know what was meant.
+    // Every other route records by itself what it refuses; these do not know what was meant, or know no record.
     let unnamed =
         request.extensions().get::<MatchedPath>().is_none_or(|path| path.as_str().ends_with("/invoke"));
+    let login = request.uri().path() == LOGINS_PATH;
     let address = format!("{} {}", request.method(), request.uri().path());
     let response = next.run(request).await;
-    if unnamed && response.status() == StatusCode::NOT_FOUND {
+    let is_refused = match response.status() {
+        StatusCode::NOT_FOUND => unnamed,
+        // A link to log in with is for people.
+        StatusCode::FORBIDDEN => login,
+        _ => false,
+    };
+    if is_refused {
         let address = address.chars().take(ADDRESS_CHARS_MAX).collect();
         plain::tried(&shared.engine, &actor, &shared.addresses.name(address)).await;
     }

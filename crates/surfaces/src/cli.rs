@@ -5,6 +5,7 @@
 
 mod call;
 mod flags;
+mod llm_tools;
 mod output;
 mod table;
 mod terminal_text;
@@ -77,8 +78,8 @@ pub struct Cli {
 }
 
 /// The names that an application's own command line uses; an action of such a name is only reached by `call`.
-pub const OWN_COMMANDS: [&str; 9] =
-    ["actions", "call", "completions", "diff", "docs", "help", "json", "lint", "manifest"];
+pub const OWN_COMMANDS: [&str; 10] =
+    ["actions", "call", "completions", "diff", "docs", "help", "json", "lint", "manifest", "tools"];
 
 impl Cli {
     /// Runs one command line (without the program's name) and gives the exit code. Prints everything itself.

@@ -1,15 +1,17 @@
-//! Actions over HTTP: list, invoke, follow, declared routes, and the OpenAPI document.
+//! Actions over HTTP: list, invoke, follow, declared routes, and the OpenAPI document; and logging in with a browser.
 //!
-//! The path of one request: `guard` (Host, Origin, token), `routes` (which action), `request` (its input), the runtime,
+//! The path of one request: `guard` (Host, Origin, token or session), `routes` (which action), `request` (its input), the runtime,
 //! `respond` (the envelope with its status). A client that goes away drops the request's future, which ends the action.
 
 mod guard;
 mod launch;
+mod login;
 mod openapi;
-mod request;
-mod respond;
-mod routes;
+pub(crate) mod request;
+pub(crate) mod respond;
+pub(crate) mod routes;
 mod serve;
+mod sessions;
 
 use std::sync::Arc;
 
@@ -20,12 +22,15 @@ use runyard_actions::{DefinitionError, HttpRoute};
 pub use runyard_actions::{ActionError, Runtime};
 pub use runyard_domain::{Actor, Code, Surface};
 
+pub(crate) use self::guard::InSession;
 pub use self::guard::{BearerTokens, Guard, TokenDigest, TokenHolders};
 pub use self::launch::{Launch, LaunchError, Opened, announce, launch_flags, read_or_make_token};
+pub use self::login::LOGINS_PATH;
 pub use self::openapi::openapi;
 pub use self::request::BODY_BYTES_MAX;
 pub use self::respond::refusal;
 pub use self::serve::{Listening, serve};
+use crate::dev;
 
 /// Where the API stands.
 pub const API_PREFIX: &str = "/api/v1";
@@ -88,21 +93,26 @@ impl HttpApi {
     /// All routes and these plain ones, guarded. `inside` may put layers around all of them, behind the guard.
     pub fn router_with(
         self,
-        plain: Vec<PlainRoute>,
+        mut plain: Vec<PlainRoute>,
         inside: impl FnOnce(Router) -> Router,
     ) -> Result<Router, RouteError> {
         check_routes(&self.runtime, &plain)?;
-        let guard = Arc::new(self.guard.clone());
-        let routes = inside(routes::router(Arc::new(self), plain));
+        let (guard, api) = (Arc::new(self.guard.clone()), Arc::new(self));
+        plain.push(login::links(Arc::clone(&api)));
+        let pages = dev::router(Arc::clone(&api)).merge(login::router(Arc::clone(&api)));
+        let pages = pages.method_not_allowed_fallback(dev::wrong_method);
+        let routes = inside(routes::router(api, plain).merge(pages));
         Ok(routes.layer(axum::middleware::from_fn_with_state(guard, guard::check)))
     }
 }
 
 /// axum panics on colliding routes, so they are looked for beforehand.
 fn check_routes(runtime: &Runtime, plain: &[PlainRoute]) -> Result<(), RouteError> {
-    let own = ["actions", "actions/{name}/invoke", "openapi.json"].map(|path| format!("{API_PREFIX}/{path}"));
+    let api = ["actions", "actions/{name}/invoke", "openapi.json", "tools", "tools/call"]
+        .map(|path| format!("{API_PREFIX}/{path}"));
+    let pages = [LOGINS_PATH, "/login", "/logout", "/dev", "/dev/{*rest}", "/mcp"].map(str::to_owned);
     let mut paths = matchit::Router::new();
-    for path in own {
+    for path in api.into_iter().chain(pages) {
         // The API's own paths do not collide with each other.
         let _ = paths.insert(path, ());
     }

@@ -231,7 +231,7 @@ fn options_of(schema: &Value) -> Vec<String> {
     texts.collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
-fn limits_of(schema: &Value) -> Vec<String> {
+pub(crate) fn limits_of(schema: &Value) -> Vec<String> {
     let value = |key: &str| schema.get(key).filter(|value| !value.is_null());
     let mut limits = Vec::new();
     // A bound that a number type has anyway says nothing.

@@ -1,11 +1,10 @@
 //! Who is kept out, in the default configuration, on every route: the incidents of our peers, one test each.
 //!
-//! Of the table in the security notes, these say nothing about this surface yet. MCP and WebSocket transports (no such
-//! route): CVE-2026-59950, CVE-2026-52869, CVE-2025-49596, CVE-2025-52882. Adapters and their children: opencode 14407,
+//! Of the table in the security notes, MCP's own are in `mcp_security.rs` and the dev page's in `dev_security.rs`; these say
+//! nothing about this surface. WebSocket transports (no such route): CVE-2026-59950, CVE-2025-52882. Adapters and their children: opencode 14407,
 //! CVE-2025-61260, GHSA-w5fx-fh39-j5rw, CVE-2025-59536, CVE-2026-21852, CVE-2025-54135, Claude Code deeplink, "CBSE". Files
 //! and workspaces: CVE-2025-54794, CVE-2025-54795, CVE-2026-25724, CVE-2026-39861, CVE-2026-25725, CVE-2026-46406,
-//! CVE-2025-53109, CVE-2025-53110, CVE-2025-68143, CVE-2025-68144, CVE-2025-68145. Clients that open addresses:
-//! CVE-2025-6514. Nothing here evaluates expressions: CVE-2026-26030.
+//! CVE-2025-53109, CVE-2025-53110, CVE-2025-68143, CVE-2025-68144, CVE-2025-68145. Nothing here evaluates expressions: CVE-2026-26030.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -22,6 +21,7 @@ use std::sync::{Arc, Mutex};
 use runyard_actions::{Action, Runtime, command_actions};
 use runyard_domain::Actor;
 use runyard_surfaces::http::{BearerTokens, Guard, Launch, LaunchError, TokenDigest};
+use runyard_surfaces::mcp::McpApi;
 use serde_json::{Value, json};
 use support::app::{Seen, app, echoing, open};
 use support::client::{Client, Request};
@@ -256,7 +256,8 @@ async fn a_server_that_other_machines_could_reach_in_plain_text_does_not_start()
         let launch = launch(address, &folder);
         let token_file = launch.token_file.clone();
         let ready = |url: &str| panic!("it is ready on {url}");
-        let refused = launch.run("x", "1", runtime(), CancellationToken::new(), ready).await.unwrap_err();
+        let refused =
+            launch.run(&McpApi::new("x", "1", runtime()), CancellationToken::new(), ready).await.unwrap_err();
         assert!(matches!(refused, LaunchError::Plaintext(at) if at == address.parse().unwrap()), "{refused}");
         assert!(!token_file.exists(), "and no token is made");
     }
@@ -272,7 +273,9 @@ async fn a_server_behind_a_proxy_answers_to_the_proxys_name_alone() {
     let (ready, told) = tokio::sync::oneshot::channel();
     let stopped = stop.clone();
     let running = tokio::spawn(async move {
-        launch.run("x", "1", runtime(), stopped, |url| ready.send(url.to_owned()).unwrap()).await
+        launch
+            .run(&McpApi::new("x", "1", runtime()), stopped, |url| ready.send(url.to_owned()).unwrap())
+            .await
     });
     let url = told.await.unwrap();
     let port: u16 = url.rsplit(':').next().unwrap().parse().unwrap();

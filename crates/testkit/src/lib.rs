@@ -9,6 +9,7 @@ mod app;
 mod comparison;
 pub mod drivers;
 pub mod http_client;
+pub mod mcp_fixture;
 pub mod process;
 mod table_run;
 mod vectors;

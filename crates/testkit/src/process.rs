@@ -125,6 +125,44 @@ impl Drop for Program {
     }
 }
 
+/// A program that is talked with, line by line, in a home of its own.
+#[derive(Debug)]
+pub struct Conversation {
+    stdin: ChildStdin,
+    lines: mpsc::Receiver<std::io::Result<String>>,
+    /// Ended before its home is removed.
+    _program: Program,
+    _home: tempfile::TempDir,
+}
+
+impl Conversation {
+    /// Starts the program.
+    pub fn start(program: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<Self> {
+        let home = tempfile::tempdir()?;
+        let mut program = Program::start(program, arguments, home.path())?;
+        let (stdin, stdout) = (program.stdin()?, program.stdout()?);
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines() {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Conversation { stdin, lines, _program: program, _home: home })
+    }
+
+    /// Writes one line.
+    pub fn say(&mut self, line: &str) -> Result<()> {
+        self.stdin.write_all(format!("{line}\n").as_bytes()).context("it does not read its standard input")
+    }
+
+    /// The next line that it writes.
+    pub fn hear(&mut self) -> Result<String> {
+        self.lines.recv_timeout(PATIENCE).context("it says nothing more")?.context("its output is not UTF-8")
+    }
+}
+
 /// Looks again and again, for a bounded time, and says whether it came true.
 pub fn eventually(mut is_true: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + PATIENCE;

@@ -4,10 +4,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use runyard::Surface;
+use runyard::surfaces::llm_tools::Format;
+use runyard_testkit::drivers::ai_sdk::AiSdkDriver;
 use runyard_testkit::drivers::cli::CliDriver;
+use runyard_testkit::drivers::dev::DevDriver;
 use runyard_testkit::drivers::http::HttpDriver;
 use runyard_testkit::drivers::json_runner::JsonRunnerDriver;
-use runyard_testkit::{Driver, Table, Vector, failures};
+use runyard_testkit::drivers::mcp::{McpHttpDriver, McpStdioDriver, Revision};
+use runyard_testkit::{Driver, Table, Vector, failures, vector_app};
 use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vector-app");
@@ -58,6 +62,39 @@ fn a20_every_vector_gives_its_envelope_from_the_json_runner() {
 #[test]
 fn a20_every_vector_gives_its_envelope_over_http() {
     check(|| HttpDriver::start(Path::new(PROGRAM), "vector-app").unwrap());
+}
+
+// A04: confirmation is the page's to ask for, and the table says so.
+#[test]
+fn a20_every_vector_gives_its_envelope_on_the_dev_page() {
+    check(|| DevDriver::start(Path::new(PROGRAM), "vector-app").unwrap());
+}
+
+#[test]
+fn a20_every_vector_gives_its_envelope_as_a_models_tool_call_of_each_provider() {
+    for format in Format::ALL {
+        check(move || AiSdkDriver::new(vector_app(), format).unwrap());
+    }
+}
+
+#[test]
+fn a20_every_vector_gives_its_envelope_over_mcp_on_stdio_in_the_older_revision() {
+    check(|| McpStdioDriver::new(PROGRAM, Revision::Session));
+}
+
+#[test]
+fn a20_every_vector_gives_its_envelope_over_mcp_on_stdio_in_the_newer_revision() {
+    check(|| McpStdioDriver::new(PROGRAM, Revision::Stateless));
+}
+
+#[test]
+fn a20_every_vector_gives_its_envelope_over_mcp_on_http_in_the_older_revision() {
+    check(|| McpHttpDriver::start(Path::new(PROGRAM), "vector-app", Revision::Session).unwrap());
+}
+
+#[test]
+fn a20_every_vector_gives_its_envelope_over_mcp_on_http_in_the_newer_revision() {
+    check(|| McpHttpDriver::start(Path::new(PROGRAM), "vector-app", Revision::Stateless).unwrap());
 }
 
 #[test]

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::{
     Action, ActionSpec, Concurrency, DefinitionError, Deprecation, HttpRoute, Idempotency, Inner,
-    NAME_LENGTH_MAX, RESERVED_FIELDS, RetryPolicy, SideEffects, Visibility, WAIT_MS_MAX,
+    NAME_LENGTH_MAX, RESERVED_FIELDS, ResourceUri, RetryPolicy, SideEffects, TaskUse, Visibility,
+    WAIT_MS_MAX,
 };
 use crate::concurrency::Limiter;
 use crate::handler::{self, Handler};
@@ -44,6 +45,9 @@ impl ActionBuilder {
             deprecation: None,
             examples: Vec::new(),
             http: None,
+            resource: None,
+            prompt: false,
+            task: TaskUse::Never,
             input: Schema::empty_object(),
             output: None,
         };
@@ -172,6 +176,30 @@ impl ActionBuilder {
         self
     }
 
+    /// The address under which its result can be read as a resource, as in `shop://orders/{id}`.
+    #[must_use]
+    pub fn resource(mut self, uri: &str) -> Self {
+        match uri.parse() {
+            Ok(uri) => self.spec.resource = Some(uri),
+            Err(error) => self.error = self.error.or(Some(error)),
+        }
+        self
+    }
+
+    /// Its result is a prompt for a model: a text, or `{"messages": […]}`. It is offered as one instead of as a tool.
+    #[must_use]
+    pub fn prompt(mut self) -> Self {
+        self.spec.prompt = true;
+        self
+    }
+
+    /// Whether a call is served as a task, where the caller can follow one; by default never.
+    #[must_use]
+    pub fn task(mut self, task: TaskUse) -> Self {
+        self.spec.task = task;
+        self
+    }
+
     /// What it takes, as JSON Schema.
     #[must_use]
     pub fn input_schema(mut self, schema: Value) -> Self {
@@ -262,7 +290,21 @@ fn check(spec: &ActionSpec) -> Result<(), DefinitionError> {
     if spec.concurrency.is_some_and(|limit| limit.max == 0) {
         return Err(DefinitionError::OutOfRange { action: action(), what: "the concurrency limit" });
     }
+    if (spec.prompt || spec.resource.is_some()) && spec.side_effects != SideEffects::Read {
+        return Err(DefinitionError::UnsafeReading { action: action() });
+    }
+    spec.resource.as_ref().map_or(Ok(()), |uri| check_resource(spec, uri))?;
     spec.http.as_ref().map_or(Ok(()), |route| check_route(spec, route))
+}
+
+fn check_resource(spec: &ActionSpec, uri: &ResourceUri) -> Result<(), DefinitionError> {
+    let fields = spec.input.property_names();
+    match uri.fields().find(|field| !fields.contains(field)) {
+        None => Ok(()),
+        Some(field) => {
+            Err(DefinitionError::UnknownPathField { action: spec.name.to_string(), field: field.to_owned() })
+        }
+    }
 }
 
 fn check_route(spec: &ActionSpec, route: &HttpRoute) -> Result<(), DefinitionError> {

@@ -167,3 +167,74 @@ impl FromStr for HttpRoute {
         Ok(HttpRoute { method, path: path.to_owned() })
     }
 }
+
+/// The address of a resource; `{name}` is the input field of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceUri(String);
+
+impl ResourceUri {
+    /// The input fields that are in the address.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+    }
+
+    /// The values of its fields in an address of this form, as text; nothing where the address is none.
+    ///
+    /// A field is one whole part of the path and never empty, so that an address has one meaning.
+    pub fn matched<'a>(&'a self, uri: &'a str) -> Option<Vec<(&'a str, &'a str)>> {
+        if self.0.split('/').count() != uri.split('/').count() {
+            return None;
+        }
+        let mut fields = Vec::new();
+        for (pattern, part) in self.0.split('/').zip(uri.split('/')) {
+            match pattern.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+                Some(field) if !part.is_empty() => fields.push((field, part)),
+                None if pattern == part => {}
+                _ => return None,
+            }
+        }
+        Some(fields)
+    }
+}
+
+impl fmt::Display for ResourceUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for ResourceUri {
+    type Err = DefinitionError;
+
+    fn from_str(text: &str) -> Result<Self, DefinitionError> {
+        let invalid = || DefinitionError::InvalidResource { uri: text.to_owned() };
+        let (scheme, path) = text.split_once("://").ok_or_else(invalid)?;
+        let scheme_is_fine = scheme.starts_with(|c: char| c.is_ascii_lowercase())
+            && scheme.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c));
+        let part_is_fine = |part: &str| {
+            let name = part.strip_prefix('{').map_or(Some(part), |rest| rest.strip_suffix('}'));
+            name.is_some_and(|name| {
+                !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+            })
+        };
+        if !scheme_is_fine || !path.split('/').all(part_is_fine) {
+            return Err(invalid());
+        }
+        Ok(ResourceUri(text.to_owned()))
+    }
+}
+
+/// Whether a call is served as a task: answered at once with an id, and followed until it ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskUse {
+    /// Its answer is waited for.
+    #[default]
+    Never,
+    /// Where the caller can follow a task.
+    Possible,
+    /// Likewise, but what it asks first is answered before the task begins.
+    Answered,
+    /// Always: a caller who cannot follow a task cannot call it there.
+    Required,
+}

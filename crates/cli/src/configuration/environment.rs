@@ -13,8 +13,8 @@ use super::setting::{Kind, Section, Setting};
 
 const PREFIX: &str = "RUNYARD_";
 /// Variables that are no settings.
-const OTHERS: [&str; 5] =
-    ["RUNYARD_HOME", "RUNYARD_LOG", "RUNYARD_URL", "RUNYARD_RUN_ID", "RUNYARD_RUN_TOKEN"];
+const OTHERS: [&str; 6] =
+    ["RUNYARD_HOME", "RUNYARD_LOG", "RUNYARD_URL", "RUNYARD_TOKEN", "RUNYARD_RUN_ID", "RUNYARD_RUN_TOKEN"];
 
 /// The variables of a process that concern Runyard.
 #[derive(Clone, Default)]

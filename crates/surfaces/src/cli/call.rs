@@ -92,7 +92,7 @@ fn read_json(source: &str) -> Result<Value, Issue> {
     })
 }
 
-fn read_limited(source: impl Read, name: &str) -> Result<String, Issue> {
+pub(super) fn read_limited(source: impl Read, name: &str) -> Result<String, Issue> {
     let refused = |reason: String| Issue::at("json", reason);
     let mut bytes = Vec::new();
     source

@@ -1,4 +1,5 @@
-//! The tools around the actions: list, JSON runner, manifest, diff, lint, documents, completions.
+//! The tools around the actions: list, JSON runner, manifest, diff, lint, documents, definitions for
+//! language models, completions.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use tokio::io::BufReader;
 use super::flags::action_command;
 use super::output::{Mode, show};
 use super::terminal_text::{json_for_stdout, one_line};
-use super::{ActionCommands, Cli, cancelled_by_signal, output_flag, print, print_json, table};
+use super::{ActionCommands, Cli, cancelled_by_signal, llm_tools, output_flag, print, print_json, table};
 use crate::lint::Severity;
 use crate::manifest_diff::{Change, ManifestDiff, Verdict, diff_manifests};
 use crate::{action_docs, json_runner, lint, manifest};
@@ -32,6 +33,7 @@ pub(super) fn commands() -> Vec<Command> {
             .arg(output_flag()),
         Command::new("lint").about("Say what is probably not meant in the definitions").arg(output_flag()),
         Command::new("docs").about("Print the actions as a Markdown page"),
+        llm_tools::command(),
         Command::new("completions")
             .about("Print a completion script for a shell")
             .arg(Arg::new("shell").required(true).value_parser(shells)),
@@ -46,6 +48,7 @@ pub(super) async fn run(cli: &Cli, name: &str, matches: &ArgMatches, mode: Mode)
         "manifest" => print_json(&manifest::manifest(&cli.name, &cli.version, &cli.runtime)),
         "diff" => diff(text("old"), text("new"), mode),
         "lint" => linted(cli, mode),
+        "tools" => llm_tools::run(cli, matches, mode).await,
         "docs" => print(&action_docs::action_docs(&cli.name, &cli.runtime)),
         _ => completions(cli, text("shell")),
     }

@@ -1,4 +1,6 @@
-//! Who may come in: the Host and Origin that are ours, and a bearer token, on every route.
+//! Who may come in: the Host and Origin that are ours, and on every route a bearer token, or on the dev page's a browser session.
+//!
+//! Each route has one way in, fixed by its path: a cookie counts for nothing where a token does, and the other way round.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,15 +8,23 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use runyard_actions::ActionError;
-use runyard_domain::{Actor, Code, Surface};
+use runyard_domain::{Actor, ActorKind, Code, Surface};
 use sha2::{Digest, Sha256};
+use tokio::time::Instant;
 
 use super::request::discard;
 use super::respond::refusal;
+use super::sessions::{HeldToken, Keys, Sessions, random_text};
+use crate::dev;
+
+/// The header in which the dev page shows its key.
+const PAGE_KEY: &str = "x-runyard-page";
+/// Of so many cookies of our name one may be ours: other servers of this machine can set some, too.
+const COOKIES_MAX: usize = 8;
 
 /// The SHA-256 of a token. The token itself is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +37,7 @@ impl TokenDigest {
     }
 
     /// Compares without telling by its time how much was equal.
-    fn matches(self, other: TokenDigest) -> bool {
+    pub(super) fn matches(self, other: TokenDigest) -> bool {
         self.0.iter().zip(other.0).fold(0, |difference, (one, other)| difference | (one ^ other)) == 0
     }
 }
@@ -71,7 +81,51 @@ impl TokenHolders for BearerTokens {
 #[derive(Clone)]
 pub struct Guard {
     hosts: Vec<String>,
+    /// Where a person's browser finds this server.
+    url: String,
+    /// Whether other machines reach it, through a proxy that encrypts.
+    behind_proxy: bool,
+    /// Cookies go to every port of a host, so that each server needs a name of its own.
+    cookie: String,
     tokens: Arc<dyn TokenHolders>,
+    sessions: Arc<Sessions>,
+}
+
+/// That the guard found a browser session: it stands in the request's extensions, and what may be called in one only asks for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InSession;
+
+/// How one gets in to a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// With a bearer token.
+    Token,
+    /// As anybody: a page or script that is the same for all and says nothing of anybody.
+    Open,
+    /// As one of our own pages, of a person who is about to log in.
+    Login,
+    /// As one of our own pages, in a session.
+    Session,
+}
+
+impl Way {
+    fn to(method: &Method, path: &str) -> Self {
+        let reads = method == Method::GET || method == Method::HEAD;
+        match path {
+            _ if reads && dev::is_open(path) => Way::Open,
+            "/login" => Way::Login,
+            "/logout" | "/dev" => Way::Session,
+            _ if path.starts_with("/dev/") => Way::Session,
+            _ => Way::Token,
+        }
+    }
+
+    const fn surface(self) -> Surface {
+        match self {
+            Way::Token => Surface::Http,
+            Way::Open | Way::Login | Way::Session => Surface::Dev,
+        }
+    }
 }
 
 impl Guard {
@@ -86,17 +140,41 @@ impl Guard {
                 ["localhost", "127.0.0.1", "[::1]"].into_iter().filter(|_| port == 80).map(str::to_owned),
             );
         }
-        Guard { hosts, tokens: Arc::new(tokens) }
+        Guard {
+            hosts,
+            url: format!("http://{address}"),
+            behind_proxy: !address.ip().is_loopback(),
+            cookie: format!("runyard_session_{port}"),
+            tokens: Arc::new(tokens),
+            sessions: Arc::new(Sessions::new(random_text)),
+        }
     }
 
     /// One more name that this server is known by, with its port where that is not the scheme's own.
     #[must_use]
     pub fn known_as(mut self, host: impl Into<String>) -> Self {
-        self.hosts.push(host.into().to_ascii_lowercase());
+        let host = host.into().to_ascii_lowercase();
+        if self.behind_proxy {
+            self.url = format!("https://{host}");
+        }
+        self.hosts.push(host);
         self
     }
 
-    fn check(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<Arc<Actor>, ActionError> {
+    /// Who asks, where that is known, once everything is shown that this way in needs.
+    fn check(&self, way: Way, request: &Request) -> Result<Option<Arc<Actor>>, ActionError> {
+        let headers = request.headers();
+        self.check_page(headers, request.uri().authority().map(ToString::to_string).as_deref())?;
+        match way {
+            Way::Open => Ok(None),
+            Way::Login => own_page(request.method(), headers).map(|()| None),
+            Way::Token => self.check_token(headers).map(Some),
+            Way::Session => self.check_session(request.method(), headers).map(Some),
+        }
+    }
+
+    /// That the request is for us, and that no foreign page sent it.
+    fn check_page(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), ActionError> {
         let refused = |code, message: &str| Err(ActionError::new(code, message));
         // A target may name a host as well, which wins over the header; then both must be ours.
         let ours = |name: &str| self.hosts.contains(&name.to_ascii_lowercase());
@@ -123,17 +201,123 @@ impl Guard {
         if !sites.all(|site| matches!(site.as_bytes(), b"same-origin" | b"none")) {
             return refused(Code::OriginNotAllowed, "The request comes from another site's page.");
         }
-        let bearer = only(headers, &header::AUTHORIZATION).and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+        Ok(())
+    }
+
+    fn check_token(&self, headers: &HeaderMap) -> Result<Arc<Actor>, ActionError> {
+        let holder = bearer(headers).and_then(|token| self.tokens.holder(token));
+        holder.ok_or_else(|| {
+            ActionError::new(
+                Code::AuthenticationError,
+                "A valid token is needed: Authorization: Bearer TOKEN.",
+            )
+        })
+    }
+
+    /// Cookie and page key together, from one of our own pages; whose token it is by now is asked each time.
+    fn check_session(&self, method: &Method, headers: &HeaderMap) -> Result<Arc<Actor>, ActionError> {
+        let refused = |message: &str| Err(ActionError::new(Code::AuthenticationError, message));
+        if headers.contains_key(header::AUTHORIZATION) {
+            return refused("A token does not count here: this takes a browser session.");
+        }
+        own_page(method, headers)?;
+        let (now, page) = (Instant::now(), only(headers, &HeaderName::from_static(PAGE_KEY)));
+        let found = page.and_then(|page| {
+            let mut cookies = self.cookies(headers);
+            cookies.find_map(|cookie| Some((cookie, self.sessions.token(cookie, page, now)?)))
         });
-        match bearer.and_then(|token| self.tokens.holder(token)) {
-            Some(actor) => Ok(actor),
+        let Some((cookie, token)) = found else {
+            return refused("There is no such browser session; a new one-time link starts one.");
+        };
+        match self.person(token.reveal()) {
+            Some(person) => Ok(person),
             None => {
-                refused(Code::AuthenticationError, "A valid token is needed: Authorization: Bearer TOKEN.")
+                self.sessions.end(cookie, now);
+                refused("The token that this browser session was started with does not count any more.")
             }
         }
     }
+
+    /// Sessions are for people: no service, and never an agent.
+    fn person(&self, token: &str) -> Option<Arc<Actor>> {
+        self.tokens.holder(token).filter(|actor| actor.kind == ActorKind::Person)
+    }
+
+    /// A one-time link for the person who holds this token.
+    pub(super) fn link(&self, token: &str) -> Result<String, ActionError> {
+        if self.person(token).is_none() {
+            return Err(ActionError::new(Code::AuthorizationError, "Browser sessions are for people only."));
+        }
+        let code = self.sessions.link(token, Instant::now()).map_err(no_random)?;
+        // After the number sign, so that it is sent to no server and stands in no log.
+        Ok(format!("{}/login#{code}", self.url))
+    }
+
+    /// A session for whoever the link was made for; one that the browser has already ends.
+    pub(super) fn log_in(&self, code: &str, headers: &HeaderMap) -> Result<(Keys, Arc<Actor>), ActionError> {
+        let now = Instant::now();
+        let found =
+            self.sessions.redeem(code, now).and_then(|token| Some((self.person(token.reveal())?, token)));
+        let (person, token): (Arc<Actor>, HeldToken) = found.ok_or_else(|| {
+            let message = "The link does not work: it was used already, or it is older than two minutes.";
+            ActionError::new(Code::AuthenticationError, message)
+        })?;
+        self.log_out(headers);
+        let keys = self.sessions.start(token, now).map_err(no_random)?;
+        Ok((keys, person))
+    }
+
+    /// Ends the session of whoever asks.
+    pub(super) fn log_out(&self, headers: &HeaderMap) {
+        self.cookies(headers).for_each(|cookie| self.sessions.end(cookie, Instant::now()));
+    }
+
+    /// Whether the browser has the cookie of a session; that alone lets nobody in.
+    pub(crate) fn has_cookie(&self, headers: &HeaderMap) -> bool {
+        self.cookies(headers).any(|cookie| self.sessions.knows(cookie, Instant::now()))
+    }
+
+    /// The name of the cookie.
+    pub(super) fn cookie_name(&self) -> &str {
+        &self.cookie
+    }
+
+    fn cookies<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
+        let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        pairs.filter(|(name, _)| *name == self.cookie).map(|(_, value)| value).take(COOKIES_MAX)
+    }
+}
+
+/// The token of a request that shows exactly one.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = only(headers, &header::AUTHORIZATION)?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+/// That the browser itself says: a page of exactly this origin asks. It sends no Origin with what only reads, and then must
+/// say so otherwise.
+fn own_page(method: &Method, headers: &HeaderMap) -> Result<(), ActionError> {
+    let host = only(headers, &header::HOST).unwrap_or_default();
+    let origin = only(headers, &header::ORIGIN);
+    let is_own = |origin: &str| {
+        let named = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        named.is_some_and(|named| named.eq_ignore_ascii_case(host))
+    };
+    let site = only(headers, &HeaderName::from_static("sec-fetch-site"));
+    let same_site = site == Some("same-origin");
+    let from_here = match origin {
+        Some(origin) => is_own(origin) && (same_site || !headers.contains_key("sec-fetch-site")),
+        None => method == Method::GET && !headers.contains_key(header::ORIGIN) && same_site,
+    };
+    from_here.then_some(()).ok_or_else(|| {
+        ActionError::new(Code::OriginNotAllowed, "Only this server's own pages may ask for this.")
+    })
+}
+
+fn no_random(error: std::io::Error) -> ActionError {
+    tracing::error!(%error, "there are no random bytes");
+    ActionError::new(Code::DevServerError, "The server could not make a key; its log says why.")
 }
 
 impl fmt::Debug for Guard {
@@ -151,17 +335,22 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 
 /// The middleware around every route, the one that is not found included.
 pub(super) async fn check(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
-    let authority = request.uri().authority().map(ToString::to_string);
-    let mut response = match guard.check(request.headers(), authority.as_deref()) {
+    let way = Way::to(request.method(), request.uri().path());
+    let mut response = match guard.check(way, &request) {
         Ok(actor) => {
-            request.extensions_mut().insert(actor);
+            if let Some(actor) = actor {
+                request.extensions_mut().insert(actor);
+            }
+            if way == Way::Session {
+                request.extensions_mut().insert(InSession);
+            }
             next.run(request).await
         }
         Err(error) => {
             tracing::warn!(code = %error.code(), path = %request.uri().path().escape_debug(), "a request was refused");
             let (parts, body) = request.into_parts();
             discard(&parts.headers, body).await;
-            refusal(Surface::Http, None, error)
+            refusal(way.surface(), None, error)
         }
     };
     harden(&mut response);
@@ -182,5 +371,49 @@ fn harden(response: &mut Response<Body>) {
             .headers_mut()
             .entry(HeaderName::from_static(name))
             .or_insert(HeaderValue::from_static(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the server itself fails at is its failure, and nobody gets in by it.
+    #[test]
+    fn a17_without_random_bytes_there_is_no_link_and_no_session() {
+        let tokens = BearerTokens::new().with(TokenDigest::of("token"), Actor::owner("ada"));
+        let mut guard = Guard::new(SocketAddr::from(([127, 0, 0, 1], 1)), tokens);
+        let link = guard.link("token").unwrap();
+        let (_, code) = link.split_once('#').unwrap();
+        assert!(guard.log_in(code, &HeaderMap::new()).is_ok());
+        guard.sessions = Arc::new(Sessions::new(|| Err(std::io::ErrorKind::NotFound.into())));
+        let failed = guard.link("token").unwrap_err();
+        assert_eq!((*failed.code() == Code::DevServerError, Code::DevServerError.row().http), (true, 500));
+    }
+
+    #[test]
+    fn each_path_has_one_way_in() {
+        for (method, path, way) in [
+            (Method::GET, "/login", Way::Open),
+            (Method::HEAD, "/dev", Way::Open),
+            (Method::GET, "/dev/page.js", Way::Open),
+            (Method::POST, "/login", Way::Login),
+            (Method::PUT, "/login", Way::Login),
+            (Method::POST, "/dev/page.js", Way::Session),
+            (Method::POST, "/dev", Way::Session),
+            (Method::POST, "/logout", Way::Session),
+            (Method::GET, "/logout", Way::Session),
+            (Method::GET, "/dev/", Way::Session),
+            (Method::GET, "/dev/api/actions", Way::Session),
+            (Method::GET, "/dev/page.js/", Way::Session),
+            (Method::POST, "/api/v1/logins", Way::Token),
+            (Method::GET, "/login/", Way::Token),
+            (Method::GET, "/device", Way::Token),
+            (Method::GET, "//dev", Way::Token),
+            (Method::POST, "/mcp", Way::Token),
+            (Method::GET, "/", Way::Token),
+        ] {
+            assert_eq!(Way::to(&method, path), way, "{method} {path}");
+        }
     }
 }

@@ -1,18 +1,22 @@
 //! Starting a server as a person does: an address, a token in a private file, and what to say about both.
 
 use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use axum::Router;
 use clap::{Arg, ArgAction, ArgMatches};
-use runyard_actions::{ActionError, Runtime};
+use runyard_actions::ActionError;
 use runyard_domain::{Actor, Code};
 use tokio_util::sync::CancellationToken;
 
-use super::{BearerTokens, Guard, HttpApi, Listening, RouteError, TokenDigest, TokenHolders, serve};
+use super::sessions::random_text;
+use super::{
+    BearerTokens, Guard, HttpApi, LOGINS_PATH, Listening, RouteError, TokenDigest, TokenHolders, serve,
+};
+use crate::mcp::{self, McpApi};
 
 /// A token shorter than this was not made here and is not strong enough.
 const TOKEN_LENGTH_MIN: usize = 32;
@@ -103,20 +107,28 @@ impl Launch {
         }
     }
 
-    /// Starts and serves until `stop` is cancelled. `ready` is called with the URL once requests are answered.
+    /// Starts and serves the application, over MCP too, until `stop` is cancelled. `ready` is called with the URL once requests are answered.
+    ///
+    /// Who starts it on a terminal is told a one-time link to the dev page there, on standard error: no file or pipe gets it.
     pub async fn run(
         self,
-        name: &str,
-        version: &str,
-        runtime: Runtime,
+        mcp: &McpApi,
         stop: CancellationToken,
         ready: impl FnOnce(&str),
     ) -> Result<(), LaunchError> {
+        let token_file = self.token_file.clone();
         let opened = self.open().await?;
         let guard = opened.guard(BearerTokens::new().with(opened.owner, Actor::owner("owner")));
-        let api = HttpApi { name: name.to_owned(), version: version.to_owned(), runtime, guard };
-        let router = api.router()?;
+        let (name, version) = (mcp.name().to_owned(), mcp.version().to_owned());
+        let api = HttpApi { name, version, runtime: mcp.runtime().clone(), guard: guard.clone() };
+        let router = api.router_with(Vec::new(), |routes| routes.merge(mcp::endpoint(mcp, stop.clone())))?;
         ready(&opened.url());
+        let mut stderr = std::io::stderr();
+        if stderr.is_terminal()
+            && let Some(text) = link_text(&guard, &token_file)
+        {
+            let _ = stderr.write_all(text.as_bytes());
+        }
         opened.serve(router, stop).await;
         Ok(())
     }
@@ -161,11 +173,22 @@ impl Opened {
     }
 }
 
+/// Where a person's browser logs in, if it can be said; what is served does not depend on it.
+fn link_text(guard: &Guard, token_file: &Path) -> Option<String> {
+    let link = read_token(token_file).ok().and_then(|token| guard.link(&token).ok())?;
+    Some(format!("dev page (this link works once, within two minutes):\n  {link}\n"))
+}
+
 /// Says on standard output where the server is and how to log in. The first line is for programs, the rest for people.
-pub fn announce(url: &str, token_file: &Path) {
+///
+/// `page` is the command that gives a link to the dev page; without one it is asked for as any client can.
+pub fn announce(url: &str, token_file: &Path, page: Option<&str>) {
     let token = token_file.display();
+    let curl = format!("curl -H \"Authorization: Bearer $(cat {token})\"");
+    let page = page.map_or_else(|| format!("{curl} -X POST {url}{LOGINS_PATH}"), str::to_owned);
     let text = format!(
-        "listening on {url}\nlog in with the token in {token}, for example:\n  curl -H \"Authorization: Bearer $(cat {token})\" {url}/api/v1/actions\nstop with Ctrl-C\n"
+        "listening on {url}\nlog in with the token in {token}, for example:\n  {curl} {url}/api/v1/actions\n\
+         a one-time link to the dev page:\n  {page}\nstop with Ctrl-C\n"
     );
     let mut stdout = std::io::stdout().lock();
     // Nobody listening to this is no reason not to serve.
@@ -181,9 +204,7 @@ pub fn read_or_make_token(path: &Path) -> std::io::Result<String> {
     if let Some(folder) = path.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    let mut random = [0; 32];
-    fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
-    let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let token = random_text()?;
     // Written beside and linked into place, so that nobody ever reads half a token and the first one made stays.
     let draft = path.with_extension(format!("{}.draft", std::process::id()));
     let _ = fs::remove_file(&draft);
@@ -233,6 +254,20 @@ mod tests {
         assert_eq!(read_or_make_token(&path).unwrap(), token);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no draft is left");
+    }
+
+    #[test]
+    fn the_link_that_is_told_at_the_start_logs_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let token = read_or_make_token(&path).unwrap();
+        let tokens = BearerTokens::new().with(TokenDigest::of(&token), Actor::owner("owner"));
+        let guard = Guard::new(SocketAddr::from(([127, 0, 0, 1], 4711)), tokens);
+        let text = link_text(&guard, &path).unwrap();
+        assert!(!text.contains(&token), "{text}");
+        let (_, code) = text.trim_end().split_once("\n  http://127.0.0.1:4711/login#").unwrap();
+        assert!(guard.log_in(code, &axum::http::HeaderMap::new()).is_ok());
+        assert_eq!(link_text(&guard, &folder.path().join("none")), None);
     }
 
     #[test]

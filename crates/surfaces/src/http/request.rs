@@ -10,6 +10,7 @@ use runyard_domain::{Code, Surface};
 use serde_json::{Map, Value};
 
 use crate::json_text::json_reason;
+use crate::llm_tools::{Format, ToolRequest};
 use crate::{FieldKind, InputField, input_fields, set_field};
 
 /// A body may be so large; the input in it is limited further by the runtime.
@@ -23,9 +24,9 @@ const DISCARD_TIME_MAX: Duration = Duration::from_secs(2);
 const QUERY_PARAMETERS_MAX: usize = 1000;
 
 /// An input with its options.
-pub(super) struct Asked {
-    pub(super) input: Value,
-    pub(super) options: InvocationOptions,
+pub(crate) struct Asked {
+    pub(crate) input: Value,
+    pub(crate) options: InvocationOptions,
 }
 
 /// The surface that the caller names: `http`, or `ai-sdk` by header. The browser's surfaces are not a token's to claim.
@@ -44,11 +45,38 @@ pub(super) fn surface(headers: &HeaderMap) -> Result<Surface, ActionError> {
 }
 
 /// The body of `POST …/invoke`: `{input, confirm?, idempotencyKey?, timeoutMs?, retry?}`.
-pub(super) async fn invoke(headers: &HeaderMap, body: Body) -> Result<Asked, ActionError> {
+pub(crate) async fn invoke(headers: &HeaderMap, body: Body) -> Result<Asked, ActionError> {
     let mut payload = object(read_json(headers, body).await?)?;
     let (input, mut options) = crate::json_runner::take_call(&mut payload);
     header_options(headers, &mut options);
     Ok(Asked { input, options })
+}
+
+/// The body of `POST …/tools/call`.
+pub(super) async fn tool_call(headers: &HeaderMap, body: Body) -> Result<ToolRequest, ActionError> {
+    let mut asked = ToolRequest::from_payload(object(read_json(headers, body).await?)?, None)?;
+    header_options(headers, &mut asked.options);
+    Ok(asked)
+}
+
+/// The query of `GET …/tools`: `format=…` and nothing else.
+pub(super) fn tool_format(query: &str) -> Result<Format, ActionError> {
+    let (mut format, mut issues) = (None, Vec::new());
+    for (name, texts) in grouped(query)? {
+        match (name.as_str(), texts.as_slice()) {
+            ("format", [word]) => format = Some(word.parse::<Format>()),
+            ("format", _) => issues.push(Issue::at("format", "Given more than once.")),
+            (other, _) => issues.push(Issue::at(other, format!("Unexpected property \"{other}\"."))),
+        }
+    }
+    match format {
+        Some(Ok(format)) if issues.is_empty() => return Ok(format),
+        Some(Ok(_)) => {}
+        Some(Err(unknown)) => issues.push(Issue::at("format", unknown.to_string())),
+        None if issues.is_empty() => issues.push(Issue::at("format", "Required value is missing.")),
+        None => {}
+    }
+    Err(ActionError::new(Code::ValidationError, "Invalid query.").with_issues(issues))
 }
 
 /// A declared route: path, query and body are the input, the options stand beside it.
@@ -168,7 +196,7 @@ async fn read_optional_json(headers: &HeaderMap, body: Body) -> Result<Option<Va
     }
 }
 
-async fn read_json(headers: &HeaderMap, body: Body) -> Result<Value, ActionError> {
+pub(super) async fn read_json(headers: &HeaderMap, body: Body) -> Result<Value, ActionError> {
     if !is_json(headers) {
         discard(headers, body).await;
         return Err(not_json());
@@ -227,7 +255,7 @@ async fn read(headers: &HeaderMap, mut body: Body) -> Result<Vec<u8>, ActionErro
 /// Reads a body that is refused unseen and forgets it.
 ///
 /// A connection that is closed with bytes unread is reset, and the client may never see why it was refused.
-pub(super) async fn discard(headers: &HeaderMap, body: Body) {
+pub(crate) async fn discard(headers: &HeaderMap, body: Body) {
     // Who asks first has sent nothing yet, and then need not.
     if !headers.contains_key(header::EXPECT) {
         drain(body).await;
@@ -259,13 +287,13 @@ fn grouped(query: &str) -> Result<Vec<(String, Vec<String>)>, ActionError> {
 
 /// What a plus sign means.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Plus {
+pub(crate) enum Plus {
     IsSpace,
     IsPlus,
 }
 
 /// Undoes percent encoding. An escape that is none, or that gives no UTF-8, is refused rather than guessed at.
-pub(super) fn decode(text: &str, plus: Plus) -> Result<String, ActionError> {
+pub(crate) fn decode(text: &str, plus: Plus) -> Result<String, ActionError> {
     let refused =
         || ActionError::new(Code::InvalidRequest, "The address holds a percent escape that is not valid.");
     let mut bytes = Vec::with_capacity(text.len());

@@ -22,7 +22,7 @@ const EVENTS_AHEAD_MAX: usize = 4;
 const STALL_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// The envelope with the status of its code, and `Retry-After` where a wait is known.
-pub(super) fn answer(envelope: &Envelope) -> Response {
+pub(crate) fn answer(envelope: &Envelope) -> Response {
     let status = StatusCode::from_u16(envelope.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = serde_json::to_vec(envelope).unwrap_or_default();
     let mut response = (status, Body::from(body)).into_response();
@@ -47,7 +47,7 @@ pub fn refusal(surface: Surface, action: Option<&str>, error: ActionError) -> Re
 ///
 /// It runs in a task of its own and goes on only as the reader takes what there is. One that goes away ends it, and so does
 /// one that takes nothing for [`STALL_TIME_MAX`]: while it waits neither timeout nor deadline runs, and it holds its place.
-pub(super) fn events(stream: InvocationStream) -> Response {
+pub(crate) fn events(stream: InvocationStream) -> Response {
     let (sender, receiver) = mpsc::channel(EVENTS_AHEAD_MAX);
     tokio::spawn(drive(stream, sender));
     let mut response =

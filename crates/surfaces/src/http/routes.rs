@@ -12,19 +12,26 @@ use axum::routing::{MethodFilter, get, on, post};
 use runyard_actions::{Action, ActionError, Envelope, HttpRoute, Invocation};
 use runyard_domain::{Actor, Code, Surface};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::request::{self, Asked, Plus, decode};
 use super::respond::{answer, events, refusal};
 use super::{API_PREFIX, HttpApi, PlainRoute, openapi};
+use crate::llm_tools::{self, LlmTools};
 
 /// A call over HTTP may take so long, retries and waits included; an action's own deadline may be shorter.
-const CALL_TIME_MAX_MS: u64 = 60 * 60 * 1000;
+pub(crate) const CALL_TIME_MAX_MS: u64 = 60 * 60 * 1000;
 
 pub(super) fn router(api: Arc<HttpApi>, plain: Vec<PlainRoute>) -> Router {
     let mut router = Router::new()
         .route(&format!("{API_PREFIX}/actions"), get(list))
         .route(&format!("{API_PREFIX}/actions/{{name}}/invoke"), post(invoke))
-        .route(&format!("{API_PREFIX}/openapi.json"), get(document));
+        .route(&format!("{API_PREFIX}/openapi.json"), get(document))
+        .route(&format!("{API_PREFIX}/tools"), get(tools));
+    // It lives as long as the routes: what it asked a person can be answered in a later request.
+    let executing = LlmTools::new(api.runtime.clone());
+    let call_tool = move |request: Request| call_tool(executing.clone(), request);
+    router = router.route(&format!("{API_PREFIX}/tools/call"), post(call_tool));
     // A route of an action that HTTP may not see would tell that it exists.
     let exposed = |action: &&Action| {
         [Surface::Http, Surface::AiSdk].into_iter().any(|surface| api.runtime.exposes(action, surface))
@@ -80,6 +87,35 @@ async fn document(State(api): State<Arc<HttpApi>>, request: Request) -> Response
     }
 }
 
+/// The actor's tools in the format that the query names. The entry point is the surface: it is `ai-sdk` whatever a header says.
+async fn tools(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
+    let asked = actor(request.extensions())
+        .and_then(|actor| Ok((actor, request::tool_format(request.uri().query().unwrap_or_default())?)));
+    match asked {
+        Err(error) => refusal(Surface::AiSdk, None, error),
+        Ok((actor, format)) => {
+            let tools = llm_tools::definitions(&api.runtime, &actor, format);
+            answer(&Envelope::of_data(Surface::AiSdk, json!({"format": format, "tools": tools})))
+        }
+    }
+}
+
+/// `{format, call, approval?, confirm?, …}` answers `{message, envelope, approval?}`. A call that was executed is 200 however it
+/// ended, for its message goes to the model all the same; only what is no tool call is refused.
+async fn call_tool(tools: LlmTools, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let asked = request::tool_call(&parts.headers, body).await;
+    match actor(&parts.extensions).and_then(|actor| Ok((actor, asked?))) {
+        Err(error) => refusal(Surface::AiSdk, None, error),
+        Ok((actor, mut asked)) => {
+            asked.within_ms = Some(CALL_TIME_MAX_MS);
+            // The future is dropped with the request when the client goes away, and the action ends with it.
+            let reply = tools.execute(actor, asked, CancellationToken::new()).await;
+            answer(&Envelope::of_data(Surface::AiSdk, json!(reply)))
+        }
+    }
+}
+
 async fn invoke(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
     let path = request.uri().path();
     let encoded = path
@@ -131,7 +167,7 @@ async fn run(api: &HttpApi, name: &str, asked: Result<Asked, ActionError>, parts
     answer(&api.runtime.invoke(invocation).await)
 }
 
-fn wants_events(headers: &HeaderMap) -> bool {
+pub(crate) fn wants_events(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.flat_map(|value| value.split(',')).any(|media_type| {
         media_type.split(';').next().is_some_and(|name| name.trim().eq_ignore_ascii_case("text/event-stream"))

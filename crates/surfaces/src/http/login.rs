@@ -1,0 +1,102 @@
+//! Logging in with a browser: a person's token asks for a one-time link, and the page behind it trades the link for a session.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use axum::routing::post;
+use runyard_actions::{ActionError, Envelope, Issue};
+use runyard_domain::{Code, Surface, Timestamp};
+use serde_json::json;
+
+use super::guard::bearer;
+use super::request::{discard, read_json};
+use super::respond::{answer, refusal};
+use super::sessions::{LINK_TIME_MAX, SESSION_TIME_MAX};
+use super::{HttpApi, PlainRoute};
+
+/// Where a link is asked for, with a token.
+pub const LOGINS_PATH: &str = "/api/v1/logins";
+
+/// What the pages ask for; the guard has seen to it that they are ours.
+pub(super) fn router(api: Arc<HttpApi>) -> Router {
+    Router::new().route("/login", post(log_in)).route("/logout", post(log_out)).with_state(api)
+}
+
+/// The one route with a token.
+pub(super) fn links(api: Arc<HttpApi>) -> PlainRoute {
+    PlainRoute { path: LOGINS_PATH, methods: post(make_link).with_state(api) }
+}
+
+/// `POST /api/v1/logins`: the guard has let a token in already; only a person's gets a link.
+async fn make_link(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    discard(&parts.headers, body).await;
+    match api.guard.link(bearer(&parts.headers).unwrap_or_default()) {
+        Ok(url) => answer(&Envelope::of_data(Surface::Http, json!({ "url": url, "expiresAt": link_end() }))),
+        Err(error) => refusal(Surface::Http, None, error),
+    }
+}
+
+fn link_end() -> Timestamp {
+    let end = SystemTime::now() + LINK_TIME_MAX;
+    let since = end.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_unix_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// `POST /login` with `{code}`: sets the cookie and answers the key that the page keeps.
+async fn log_in(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let refused = |error| refusal(Surface::Dev, None, error);
+    let given = match read_json(&parts.headers, body).await {
+        Ok(given) => given,
+        Err(error) => return refused(error),
+    };
+    let Some(code) = given.get("code").and_then(|code| code.as_str()) else {
+        return refused(ActionError::invalid_input(vec![Issue::at("code", "Expected string.")]));
+    };
+    let (keys, person) = match api.guard.log_in(code, &parts.headers) {
+        Ok(started) => started,
+        Err(error) => return refused(error),
+    };
+    tracing::info!(actor = %person, "a browser session was started");
+    let envelope = Envelope::of_data(Surface::Dev, json!({ "pageKey": keys.page }));
+    with_cookie(&api, &parts.headers, answer(&envelope), &keys.cookie, SESSION_TIME_MAX.as_secs())
+}
+
+/// `POST /logout`: the guard has found the session.
+async fn log_out(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    discard(&parts.headers, body).await;
+    api.guard.log_out(&parts.headers);
+    let envelope = Envelope::of_data(Surface::Dev, json!({}));
+    with_cookie(&api, &parts.headers, answer(&envelope), "", 0)
+}
+
+fn with_cookie(
+    api: &HttpApi,
+    headers: &HeaderMap,
+    mut response: Response,
+    value: &str,
+    seconds: u64,
+) -> Response {
+    let encrypted =
+        headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
+    let secure = if encrypted { "; Secure" } else { "" };
+    let name = api.guard.cookie_name();
+    let cookie = format!("{name}={value}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Strict{secure}");
+    match HeaderValue::try_from(cookie) {
+        Ok(cookie) => {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+            response
+        }
+        Err(_) => refusal(
+            Surface::Dev,
+            None,
+            ActionError::new(Code::DevServerError, "The cookie could not be written."),
+        ),
+    }
+}

@@ -1,0 +1,254 @@
+//! One-time links and the browser sessions that they lead to: digests, times and limits, in memory only.
+//!
+//! A session holds the token that it was made with, so that whoever asks can ask again whose it is. Who that is, and what a
+//! request must show besides, the guard decides.
+
+use std::fmt;
+use std::io::Read;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::guard::TokenDigest;
+
+/// A link can be used for so long, once.
+pub(super) const LINK_TIME_MAX: Duration = Duration::from_secs(2 * 60);
+/// So many links are open at once; the oldest goes.
+const LINKS_MAX: usize = 16;
+/// A session ends after so long, however much it is used.
+pub(super) const SESSION_TIME_MAX: Duration = Duration::from_secs(12 * 60 * 60);
+/// A session ends when it is not used for so long.
+const SESSION_IDLE_MAX: Duration = Duration::from_secs(2 * 60 * 60);
+/// So many sessions are there at once; the one that was used longest ago goes.
+const SESSIONS_MAX: usize = 64;
+
+/// A bearer token in memory, which nothing prints.
+#[derive(Clone)]
+pub(super) struct HeldToken(Arc<str>);
+
+impl HeldToken {
+    pub(super) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for HeldToken {
+    fn from(token: &str) -> Self {
+        HeldToken(token.into())
+    }
+}
+
+impl fmt::Debug for HeldToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HeldToken")
+    }
+}
+
+/// What a browser is given at the start of a session: once, and only digests of it are kept.
+pub(super) struct Keys {
+    /// For the cookie.
+    pub(super) cookie: String,
+    /// For the page. Cookies go to every port of a host, so a cookie alone counts for nothing; this is what the page of this
+    /// very origin has beside it, and what no page of another can send.
+    pub(super) page: String,
+}
+
+/// Makes a text that nobody can guess.
+type Random = fn() -> std::io::Result<String>;
+
+/// All links and sessions of one server.
+pub(super) struct Sessions {
+    random: Random,
+    all: Mutex<All>,
+}
+
+#[derive(Default)]
+struct All {
+    links: Vec<Link>,
+    sessions: Vec<Session>,
+}
+
+struct Link {
+    code: TokenDigest,
+    token: HeldToken,
+    made: Instant,
+}
+
+struct Session {
+    cookie: TokenDigest,
+    page: TokenDigest,
+    token: HeldToken,
+    made: Instant,
+    used: Instant,
+}
+
+impl Session {
+    fn is_live(&self, now: Instant) -> bool {
+        now.duration_since(self.made) < SESSION_TIME_MAX && now.duration_since(self.used) < SESSION_IDLE_MAX
+    }
+}
+
+impl Sessions {
+    pub(super) fn new(random: Random) -> Self {
+        Sessions { random, all: Mutex::default() }
+    }
+
+    /// Opens a link for the holder of a token and gives its code.
+    pub(super) fn link(&self, token: &str, now: Instant) -> std::io::Result<String> {
+        let code = (self.random)()?;
+        let mut all = self.all(now);
+        if all.links.len() >= LINKS_MAX {
+            all.links.remove(0);
+        }
+        all.links.push(Link { code: TokenDigest::of(&code), token: token.into(), made: now });
+        Ok(code)
+    }
+
+    /// Uses a link up: the token it was made with, if it is one that can still be used.
+    pub(super) fn redeem(&self, code: &str, now: Instant) -> Option<HeldToken> {
+        let code = TokenDigest::of(code);
+        let mut all = self.all(now);
+        let place = all.links.iter().position(|link| link.code.matches(code))?;
+        Some(all.links.remove(place).token)
+    }
+
+    /// Starts a session.
+    pub(super) fn start(&self, token: HeldToken, now: Instant) -> std::io::Result<Keys> {
+        let keys = Keys { cookie: (self.random)()?, page: (self.random)()? };
+        let mut all = self.all(now);
+        if all.sessions.len() >= SESSIONS_MAX {
+            let oldest = all.sessions.iter().enumerate().min_by_key(|(_, session)| session.used);
+            if let Some(place) = oldest.map(|(place, _)| place) {
+                all.sessions.remove(place);
+            }
+        }
+        let (cookie, page) = (TokenDigest::of(&keys.cookie), TokenDigest::of(&keys.page));
+        all.sessions.push(Session { cookie, page, token, made: now, used: now });
+        Ok(keys)
+    }
+
+    /// Whether a cookie is that of a session. It does not count as a use.
+    pub(super) fn knows(&self, cookie: &str, now: Instant) -> bool {
+        let cookie = TokenDigest::of(cookie);
+        self.all(now).sessions.iter().any(|session| session.cookie.matches(cookie))
+    }
+
+    /// The token of the session that has both keys.
+    pub(super) fn token(&self, cookie: &str, page: &str, now: Instant) -> Option<HeldToken> {
+        let (cookie, page) = (TokenDigest::of(cookie), TokenDigest::of(page));
+        let mut all = self.all(now);
+        // Both are compared, so that the time does not tell which of them was right.
+        let session = all
+            .sessions
+            .iter_mut()
+            .find(|session| session.cookie.matches(cookie) & session.page.matches(page))?;
+        session.used = now;
+        Some(session.token.clone())
+    }
+
+    /// Ends a session.
+    pub(super) fn end(&self, cookie: &str, now: Instant) {
+        let cookie = TokenDigest::of(cookie);
+        self.all(now).sessions.retain(|session| !session.cookie.matches(cookie));
+    }
+
+    /// What there is, without what has run out.
+    fn all(&self, now: Instant) -> MutexGuard<'_, All> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.links.retain(|link| now.duration_since(link.made) < LINK_TIME_MAX);
+        all.sessions.retain(|session| session.is_live(now));
+        all
+    }
+}
+
+/// 256 bits from the system, as hexadecimal digits.
+pub(super) fn random_text() -> std::io::Result<String> {
+    let mut random = [0; 32];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sessions() -> (Sessions, Instant) {
+        (Sessions::new(random_text), Instant::now())
+    }
+
+    #[test]
+    fn a_link_works_once_and_not_after_its_time() {
+        let (sessions, now) = sessions();
+        let code = sessions.link("token", now).unwrap();
+        assert_eq!(code.len(), 64);
+        let late = sessions.link("token", now).unwrap();
+        let last = now + LINK_TIME_MAX - Duration::from_millis(1);
+        assert_eq!(sessions.redeem(&code, last).unwrap().reveal(), "token");
+        assert!(sessions.redeem(&code, last).is_none(), "it is used up");
+        assert!(sessions.redeem(&late, now + LINK_TIME_MAX).is_none(), "it is too late");
+        assert!(sessions.redeem("", now).is_none());
+    }
+
+    #[test]
+    fn of_too_many_links_the_oldest_goes() {
+        let (sessions, now) = sessions();
+        let codes: Vec<String> = (0..=LINKS_MAX).map(|_| sessions.link("token", now).unwrap()).collect();
+        assert!(sessions.redeem(&codes[0], now).is_none());
+        assert!(codes[1..].iter().all(|code| sessions.redeem(code, now).is_some()));
+    }
+
+    #[test]
+    fn of_too_many_sessions_the_one_used_longest_ago_goes() {
+        let (sessions, now) = sessions();
+        let keys: Vec<Keys> =
+            (0..SESSIONS_MAX).map(|_| sessions.start("token".into(), now).unwrap()).collect();
+        let later = now + Duration::from_secs(1);
+        assert!(sessions.token(&keys[0].cookie, &keys[0].page, later).is_some());
+        sessions.start("token".into(), later).unwrap();
+        let there = |keys: &Keys| sessions.token(&keys.cookie, &keys.page, later).is_some();
+        assert_eq!(keys.iter().filter(|keys| there(keys)).count(), SESSIONS_MAX - 1);
+        assert!(there(&keys[0]), "it was used");
+    }
+
+    #[test]
+    fn a_session_needs_both_of_its_own_keys() {
+        let (sessions, now) = sessions();
+        let (one, other) =
+            (sessions.start("one".into(), now).unwrap(), sessions.start("other".into(), now).unwrap());
+        assert_eq!(sessions.token(&one.cookie, &one.page, now).unwrap().reveal(), "one");
+        for (cookie, page) in [
+            (&one.cookie, &other.page),
+            (&other.cookie, &one.page),
+            (&one.page, &one.cookie),
+            (&one.cookie, &one.cookie),
+            (&one.cookie, &String::new()),
+        ] {
+            assert!(sessions.token(cookie, page, now).is_none());
+        }
+        sessions.end(&one.cookie, now);
+        assert!(!sessions.knows(&one.cookie, now) && sessions.knows(&other.cookie, now));
+    }
+
+    #[test]
+    fn a_session_ends_when_it_is_idle_or_old() {
+        let (sessions, start) = sessions();
+        let keys = sessions.start("token".into(), start).unwrap();
+        let used = |now| sessions.token(&keys.cookie, &keys.page, now).is_some();
+        let step = SESSION_IDLE_MAX - Duration::from_secs(1);
+        let mut now = start;
+        while now + step < start + SESSION_TIME_MAX {
+            now += step;
+            assert!(used(now), "it is in use");
+        }
+        assert!(!used(start + SESSION_TIME_MAX), "it is old");
+        let keys = sessions.start("token".into(), start).unwrap();
+        assert!(sessions.knows(&keys.cookie, start + step));
+        assert!(!sessions.knows(&keys.cookie, start + SESSION_IDLE_MAX), "looking is no use");
+    }
+
+    #[test]
+    fn nothing_prints_a_held_token() {
+        assert_eq!(format!("{:?}", HeldToken::from("hunter2")), "HeldToken");
+    }
+}
