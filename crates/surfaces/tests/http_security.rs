@@ -1,7 +1,7 @@
 //! Who is kept out, in the default configuration, on every route: the incidents of our peers, one test each.
 //!
 //! Of the table in the security notes, MCP's own are in `mcp_security.rs` and the dev page's in `dev_security.rs`; these say
-//! nothing about this surface. WebSocket transports (no such route): CVE-2026-59950, CVE-2025-52882. Adapters and their children: opencode 14407,
+//! nothing about this surface. Adapters and their children: opencode 14407,
 //! CVE-2025-61260, GHSA-w5fx-fh39-j5rw, CVE-2025-59536, CVE-2026-21852, CVE-2025-54135, Claude Code deeplink, "CBSE". Files
 //! and workspaces: CVE-2025-54794, CVE-2025-54795, CVE-2026-25724, CVE-2026-39861, CVE-2026-25725, CVE-2026-46406,
 //! CVE-2025-53109, CVE-2025-53110, CVE-2025-68143, CVE-2025-68144, CVE-2025-68145. Nothing here evaluates expressions: CVE-2026-26030.

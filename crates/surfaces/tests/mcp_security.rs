@@ -81,6 +81,27 @@ async fn nobody_comes_in_without_a_token_not_even_to_a_session_of_theirs() {
     }
 }
 
+// CVE-2026-59950 and CVE-2025-52882: a WebSocket beside the HTTP routes that asked neither for Host and Origin nor for a token.
+#[tokio::test(flavor = "multi_thread")]
+async fn cve_2026_59950_cve_2025_52882_no_route_becomes_a_websocket_and_asking_for_one_passes_no_check() {
+    let server = mcp_server().await;
+    for path in ["/mcp", "/dev", "/api/v1/actions", "/ws", "/"] {
+        let upgrade = || {
+            let key = "dGhlIHNhbXBsZSBub25jZQ==";
+            let request = server.get(path).with("Connection", "Upgrade").with("Upgrade", "websocket");
+            request.with("Sec-WebSocket-Version", "13").with("Sec-WebSocket-Key", key)
+        };
+        let foreign = server.send(upgrade().with("Origin", "https://evil.example")).await;
+        assert_eq!(foreign.outcome(), (403, "ORIGIN_NOT_ALLOWED".to_owned()), "{path}");
+        let elsewhere = server.send(upgrade().with("Host", "evil.example")).await;
+        assert_eq!(elsewhere.outcome(), (421, "HOST_NOT_ALLOWED".to_owned()), "{path}");
+        for request in [upgrade(), upgrade().without("Authorization")] {
+            let answer = server.send(request).await;
+            assert_ne!(answer.status, 101, "{path}");
+        }
+    }
+}
+
 // CVE-2026-25536: answers went to whoever had used the same request id last.
 #[tokio::test(flavor = "multi_thread")]
 async fn cve_2026_25536_two_clients_with_equal_ids_get_their_own_answers_on_the_newer_wire() {

@@ -82,6 +82,11 @@ async fn bind(State(binding): State<Binding>, mut request: Request, next: Next) 
     if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
         return unreadable();
     }
+    if response.status().is_client_error() || response.status().is_server_error() {
+        // What is not JSON says why in plain words, and does not say that it does.
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        response.headers_mut().entry(header::CONTENT_TYPE).or_insert(plain);
+    }
     if let Some(id) = response.headers().get(SESSION_HEADER) {
         if begins && !binding.admit(id, &holder).await {
             return (StatusCode::SERVICE_UNAVAILABLE, "Too many sessions are open.").into_response();
