@@ -45,8 +45,7 @@ impl OnTheHub {
         for _ in 0..HUBS_MAX {
             let hub = AnyHub::get(&self.home, Stay::ForOneCall).await?;
             let passing = hub.client().stay() != Stay::UntilStopped && !hub.is_here();
-            let input = invocation.input.clone();
-            let called = hub.client().invoke(action.name(), input, options.confirm, key.as_deref()).await;
+            let called = hub.client().make(action.name(), invocation, key.as_deref()).await;
             hub.stop().await;
             match called {
                 Err(error) if passing && *error.code() == Code::ExternalServiceError => {}
@@ -89,8 +88,9 @@ impl Elsewhere for OnTheHub {
         }
         let called = self.call(action, invocation).await;
         let mut envelope =
-            called.unwrap_or_else(|error| Envelope::refusal(Surface::Cli, Some(action.name()), error));
-        envelope.meta.surface = Surface::Cli;
+            called.unwrap_or_else(|error| Envelope::refusal(invocation.surface, Some(action.name()), error));
+        // The way to the hub is no surface of its own.
+        envelope.meta.surface = invocation.surface;
         if self.for_people
             && let Ok(data) = &mut envelope.outcome
         {

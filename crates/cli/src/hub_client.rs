@@ -9,7 +9,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
-use runyard::{ActionError, Code, Envelope};
+use runyard::{ActionError, Code, Envelope, Invocation, Surface};
 use runyard_surfaces::http::LOGINS_PATH;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -76,13 +76,38 @@ impl HubClient {
         self.post(&format!("/api/v1/actions/{action}/invoke"), &body).await
     }
 
+    /// Makes exactly this call, on its own surface.
+    pub(crate) async fn make(
+        &self,
+        action: &str,
+        call: &Invocation,
+        key: Option<&str>,
+    ) -> Result<Envelope, ActionError> {
+        let mut body = json!({"input": call.input, "confirm": call.options.confirm});
+        if let Some(key) = key {
+            body["idempotencyKey"] = key.into();
+        }
+        // A model's call stays one on the hub, which asks more of it than of a person's.
+        let surface = (call.surface == Surface::AiSdk).then_some(("runyard-surface", "ai-sdk"));
+        self.post_with(&format!("/api/v1/actions/{action}/invoke"), &body, surface.as_slice()).await
+    }
+
     /// Asks for a link that logs a browser in once.
     pub(crate) async fn login(&self) -> Result<Envelope, ActionError> {
         self.post(LOGINS_PATH, &json!({})).await
     }
 
     async fn post(&self, path: &str, body: &Value) -> Result<Envelope, ActionError> {
-        let response = self.send(Method::POST, path, Some(body.to_string()), &[]).await?;
+        self.post_with(path, body, &[]).await
+    }
+
+    async fn post_with(
+        &self,
+        path: &str,
+        body: &Value,
+        headers: &[(&str, &str)],
+    ) -> Result<Envelope, ActionError> {
+        let response = self.send(Method::POST, path, Some(body.to_string()), headers).await?;
         let bytes = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
         let bytes = bytes.map_err(|_| lost("it closed the connection"))?.to_bytes();
         serde_json::from_slice(&bytes).map_err(|_| lost("its answer is no envelope"))

@@ -86,6 +86,27 @@ fn the_control_planes_tools_run_on_the_hub() {
     assert_eq!(replies[0]["envelope"]["meta"]["surface"], "ai-sdk");
 }
 
+// A model does not become a person by being called from a terminal.
+#[test]
+fn a04_j06_what_only_people_may_do_is_not_done_for_a_model_unless_the_person_confirms() {
+    let home = Home::new();
+    let token =
+        json!({"toolCallId": "c", "toolName": "token_create", "input": {"name": "mine", "role": "admin"}});
+    let rule = json!({"effect": "allow", "kind": "shell"});
+    let rule = json!({"toolCallId": "c", "toolName": "policy_add", "input": rule});
+    for deed in [token, rule] {
+        let (exit, replies) = call(&home, &["--format", "ai-sdk"], std::slice::from_ref(&deed));
+        assert_eq!(
+            (exit, &replies[0]["envelope"]["error"]["code"]),
+            (1, &json!("CONFIRMATION_REQUIRED")),
+            "{deed}"
+        );
+        assert_eq!(replies[0]["envelope"]["meta"]["surface"], "ai-sdk");
+        let (exit, replies) = call(&home, &["--format", "ai-sdk", "--confirm"], &[deed]);
+        assert_eq!((exit, &replies[0]["envelope"]["ok"]), (0, &json!(true)), "{replies:?}");
+    }
+}
+
 #[test]
 fn what_is_no_call_is_refused_before_anything_is_done() {
     let home = Home::new();

@@ -134,8 +134,7 @@ async fn execute(cli: &Cli, tools: &LlmTools, request: ToolRequest, cancel: Canc
                     Some(Envelope::refusal(Surface::AiSdk, Some(action.name()), ActionError::cancelled()))
                 }
             };
-            if let Some(mut envelope) = envelope {
-                envelope.meta.surface = Surface::AiSdk;
+            if let Some(envelope) = envelope {
                 return envelope;
             }
         }

@@ -25,6 +25,8 @@ use crate::dev;
 const PAGE_KEY: &str = "x-runyard-page";
 /// Of so many cookies of our name one may be ours: other servers of this machine can set some, too.
 const COOKIES_MAX: usize = 8;
+/// How long the keys of a session are.
+const KEY_LENGTH: usize = 64;
 
 /// The SHA-256 of a token. The token itself is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,10 +83,9 @@ impl TokenHolders for BearerTokens {
 #[derive(Clone)]
 pub struct Guard {
     hosts: Vec<String>,
-    /// Where a person's browser finds this server.
-    url: String,
-    /// Whether other machines reach it, through a proxy that encrypts.
-    behind_proxy: bool,
+    address: SocketAddr,
+    /// The names of proxies, which encrypt.
+    known_as: Vec<String>,
     /// Cookies go to every port of a host, so that each server needs a name of its own.
     cookie: String,
     tokens: Arc<dyn TokenHolders>,
@@ -142,8 +143,8 @@ impl Guard {
         }
         Guard {
             hosts,
-            url: format!("http://{address}"),
-            behind_proxy: !address.ip().is_loopback(),
+            address,
+            known_as: Vec::new(),
             cookie: format!("runyard_session_{port}"),
             tokens: Arc::new(tokens),
             sessions: Arc::new(Sessions::new(random_text)),
@@ -154,9 +155,7 @@ impl Guard {
     #[must_use]
     pub fn known_as(mut self, host: impl Into<String>) -> Self {
         let host = host.into().to_ascii_lowercase();
-        if self.behind_proxy {
-            self.url = format!("https://{host}");
-        }
+        self.known_as.push(host.clone());
         self.hosts.push(host);
         self
     }
@@ -243,14 +242,34 @@ impl Guard {
         self.tokens.holder(token).filter(|actor| actor.kind == ActorKind::Person)
     }
 
-    /// A one-time link for the person who holds this token.
-    pub(super) fn link(&self, token: &str) -> Result<String, ActionError> {
+    /// A one-time link for the person who holds this token, to the name by which they asked for it.
+    pub(super) fn link(&self, token: &str, host: Option<&str>) -> Result<String, ActionError> {
         if self.person(token).is_none() {
             return Err(ActionError::new(Code::AuthorizationError, "Browser sessions are for people only."));
         }
+        let origin = self.origin(host).ok_or_else(|| {
+            let message = "A browser logs in on this machine, or through a proxy with TLS: start the server with --known-as \
+                           NAME for the proxy's name.";
+            ActionError::new(Code::Conflict, message)
+        })?;
         let code = self.sessions.link(token, Instant::now()).map_err(no_random)?;
         // After the number sign, so that it is sent to no server and stands in no log.
-        Ok(format!("{}/login#{code}", self.url))
+        Ok(format!("{origin}/login#{code}"))
+    }
+
+    /// Where a browser reaches this server: by a name that it is known by, which is a proxy's with TLS, or on this machine.
+    fn origin(&self, host: Option<&str>) -> Option<String> {
+        let host = host.map(str::to_ascii_lowercase);
+        let is_local = |host: &str| {
+            let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+            matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+        };
+        match host {
+            Some(host) if is_local(&host) => Some(format!("http://{host}")),
+            Some(host) if self.known_as.contains(&host) => Some(format!("https://{host}")),
+            _ if self.address.ip().is_loopback() => Some(format!("http://{}", self.address)),
+            _ => self.known_as.first().map(|host| format!("https://{host}")),
+        }
     }
 
     /// A session for whoever the link was made for; one that the browser has already ends.
@@ -285,7 +304,10 @@ impl Guard {
     fn cookies<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
         let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        pairs.filter(|(name, _)| *name == self.cookie).map(|(_, value)| value).take(COOKIES_MAX)
+        // Another server of this host may have set cookies of our name: what cannot be ours does not count.
+        let ours =
+            |value: &&str| value.len() == KEY_LENGTH && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+        pairs.filter(|(name, _)| *name == self.cookie).map(|(_, value)| value).filter(ours).take(COOKIES_MAX)
     }
 }
 
@@ -383,11 +405,11 @@ mod tests {
     fn a17_without_random_bytes_there_is_no_link_and_no_session() {
         let tokens = BearerTokens::new().with(TokenDigest::of("token"), Actor::owner("ada"));
         let mut guard = Guard::new(SocketAddr::from(([127, 0, 0, 1], 1)), tokens);
-        let link = guard.link("token").unwrap();
+        let link = guard.link("token", None).unwrap();
         let (_, code) = link.split_once('#').unwrap();
         assert!(guard.log_in(code, &HeaderMap::new()).is_ok());
         guard.sessions = Arc::new(Sessions::new(|| Err(std::io::ErrorKind::NotFound.into())));
-        let failed = guard.link("token").unwrap_err();
+        let failed = guard.link("token", None).unwrap_err();
         assert_eq!((*failed.code() == Code::DevServerError, Code::DevServerError.row().http), (true, 500));
     }
 

@@ -175,7 +175,7 @@ impl Opened {
 
 /// Where a person's browser logs in, if it can be said; what is served does not depend on it.
 fn link_text(guard: &Guard, token_file: &Path) -> Option<String> {
-    let link = read_token(token_file).ok().and_then(|token| guard.link(&token).ok())?;
+    let link = read_token(token_file).ok().and_then(|token| guard.link(&token, None).ok())?;
     Some(format!("dev page (this link works once, within two minutes):\n  {link}\n"))
 }
 

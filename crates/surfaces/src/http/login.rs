@@ -35,7 +35,8 @@ pub(super) fn links(api: Arc<HttpApi>) -> PlainRoute {
 async fn make_link(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     discard(&parts.headers, body).await;
-    match api.guard.link(bearer(&parts.headers).unwrap_or_default()) {
+    let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    match api.guard.link(bearer(&parts.headers).unwrap_or_default(), host) {
         Ok(url) => answer(&Envelope::of_data(Surface::Http, json!({ "url": url, "expiresAt": link_end() }))),
         Err(error) => refusal(Surface::Http, None, error),
     }

@@ -14,14 +14,18 @@ use super::guard::TokenDigest;
 
 /// A link can be used for so long, once.
 pub(super) const LINK_TIME_MAX: Duration = Duration::from_secs(2 * 60);
-/// So many links are open at once; the oldest goes.
-const LINKS_MAX: usize = 16;
+/// So many links of one token are open at once; its oldest goes.
+const LINKS_OF_TOKEN_MAX: usize = 4;
+/// So many are open in all; the oldest goes.
+const LINKS_MAX: usize = 256;
 /// A session ends after so long, however much it is used.
 pub(super) const SESSION_TIME_MAX: Duration = Duration::from_secs(12 * 60 * 60);
 /// A session ends when it is not used for so long.
 const SESSION_IDLE_MAX: Duration = Duration::from_secs(2 * 60 * 60);
-/// So many sessions are there at once; the one that was used longest ago goes.
-const SESSIONS_MAX: usize = 64;
+/// So many sessions of one token are there at once; the one that was used longest ago goes. Nobody pushes others out.
+const SESSIONS_OF_TOKEN_MAX: usize = 16;
+/// So many are there in all.
+const SESSIONS_MAX: usize = 1024;
 
 /// A bearer token in memory, which nothing prints.
 #[derive(Clone)]
@@ -98,6 +102,12 @@ impl Sessions {
     pub(super) fn link(&self, token: &str, now: Instant) -> std::io::Result<String> {
         let code = (self.random)()?;
         let mut all = self.all(now);
+        let own = |link: &Link| link.token.reveal() == token;
+        if all.links.iter().filter(|link| own(link)).count() >= LINKS_OF_TOKEN_MAX
+            && let Some(place) = all.links.iter().position(own)
+        {
+            all.links.remove(place);
+        }
         if all.links.len() >= LINKS_MAX {
             all.links.remove(0);
         }
@@ -117,9 +127,12 @@ impl Sessions {
     pub(super) fn start(&self, token: HeldToken, now: Instant) -> std::io::Result<Keys> {
         let keys = Keys { cookie: (self.random)()?, page: (self.random)()? };
         let mut all = self.all(now);
-        if all.sessions.len() >= SESSIONS_MAX {
-            let oldest = all.sessions.iter().enumerate().min_by_key(|(_, session)| session.used);
-            if let Some(place) = oldest.map(|(place, _)| place) {
+        let own = |session: &Session| session.token.reveal() == token.reveal();
+        let own_are_full =
+            all.sessions.iter().filter(|session| own(session)).count() >= SESSIONS_OF_TOKEN_MAX;
+        if own_are_full || all.sessions.len() >= SESSIONS_MAX {
+            let going = all.sessions.iter().enumerate().filter(|(_, session)| !own_are_full || own(session));
+            if let Some(place) = going.min_by_key(|(_, session)| session.used).map(|(place, _)| place) {
                 all.sessions.remove(place);
             }
         }
@@ -191,24 +204,36 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_links_the_oldest_goes() {
+    fn of_too_many_links_of_a_token_its_oldest_goes_and_nobody_elses() {
         let (sessions, now) = sessions();
-        let codes: Vec<String> = (0..=LINKS_MAX).map(|_| sessions.link("token", now).unwrap()).collect();
+        let other = sessions.link("other", now).unwrap();
+        let codes: Vec<String> =
+            (0..=LINKS_OF_TOKEN_MAX).map(|_| sessions.link("token", now).unwrap()).collect();
         assert!(sessions.redeem(&codes[0], now).is_none());
         assert!(codes[1..].iter().all(|code| sessions.redeem(code, now).is_some()));
+        assert!(sessions.redeem(&other, now).is_some());
+        let all: Vec<String> =
+            (0..=LINKS_MAX).map(|number| sessions.link(&number.to_string(), now).unwrap()).collect();
+        assert!(sessions.redeem(&all[0], now).is_none() && sessions.redeem(&all[1], now).is_some());
     }
 
     #[test]
-    fn of_too_many_sessions_the_one_used_longest_ago_goes() {
+    fn of_too_many_sessions_of_a_token_the_one_used_longest_ago_goes_and_nobody_elses() {
         let (sessions, now) = sessions();
+        let other = sessions.start("other".into(), now).unwrap();
         let keys: Vec<Keys> =
-            (0..SESSIONS_MAX).map(|_| sessions.start("token".into(), now).unwrap()).collect();
+            (0..SESSIONS_OF_TOKEN_MAX).map(|_| sessions.start("token".into(), now).unwrap()).collect();
         let later = now + Duration::from_secs(1);
         assert!(sessions.token(&keys[0].cookie, &keys[0].page, later).is_some());
         sessions.start("token".into(), later).unwrap();
         let there = |keys: &Keys| sessions.token(&keys.cookie, &keys.page, later).is_some();
-        assert_eq!(keys.iter().filter(|keys| there(keys)).count(), SESSIONS_MAX - 1);
+        assert_eq!(keys.iter().filter(|keys| there(keys)).count(), SESSIONS_OF_TOKEN_MAX - 1);
         assert!(there(&keys[0]), "it was used");
+        assert!(there(&other));
+        for number in 0..SESSIONS_MAX {
+            sessions.start(number.to_string().as_str().into(), later).unwrap();
+        }
+        assert_eq!(sessions.all(later).sessions.len(), SESSIONS_MAX, "in all there are no more");
     }
 
     #[test]
