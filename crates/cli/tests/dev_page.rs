@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use support::api::Api;
 use support::{Home, Hub, Ran};
 
-/// Commands as actions: one with everything that a form can have, one that reports as it goes, one that goes on until it is stopped.
+/// Commands as actions: one with everything that a form can have, one with what is rare in a schema, one that reports as it goes,
+/// one that goes on until it is stopped.
 fn configuration(pid_file: &Path) -> String {
     format!(
         r#"
@@ -32,6 +33,20 @@ tags = {{ type = "array", items = {{ type = "string" }} }}
 place = {{ type = "object", properties = {{ x = {{ type = "integer" }}, y = {{ type = "integer" }} }} }}
 any = {{}}
 
+[actions.odd]
+description = "Has an odd schema.\U000E0041\u200B"
+command = ["cat"]
+[actions.odd.input]
+type = "object"
+[actions.odd.input.properties]
+either = {{ anyOf = [true, {{ type = "integer" }}], description = "Anything at all." }}
+never = false
+said = {{ anyOf = [{{ type = "string" }}, {{ type = "object" }}] }}
+big = {{ type = "integer" }}
+ratio = {{ type = ["number", "null"] }}
+rows = {{ type = "array", items = {{ type = "object", properties = {{ x = {{ type = "integer" }} }} }} }}
+toString = {{ type = "string" }}
+
 [actions.steps]
 description = "Does something in steps."
 command = ["sh", "-c", '''
@@ -40,7 +55,7 @@ echo 'first <b>' >&2
 echo '{{"type": "progress", "percent": 50, "message": "half"}}' >&2
 echo '{{"type": "artifact", "artifact": {{"name": "report.txt"}}}}' >&2
 echo second >&2
-echo '"done"'
+echo 9007199254740993
 ''']
 
 [actions.wait]

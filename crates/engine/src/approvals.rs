@@ -200,7 +200,7 @@ impl Engine {
         }
         let record = self.approval(id).await?;
         if record.asked.digest != answer.digest {
-            return Err(EngineError::StaleDigest { approval: id, digest: record.asked.digest });
+            return Err(EngineError::StaleDigest { approval: id });
         }
         if let Some(resolved) = &record.resolved {
             return same_or_refused(&record, resolved, &answer);

@@ -39,12 +39,11 @@ pub enum EngineError {
         by: String,
     },
     /// What was looked at is not what is asked.
-    #[error("the content of {approval} is not the one that was decided on: its digest is {digest}")]
+    /// The right digest is not said: who did not look would only send it.
+    #[error("the content of {approval} is not the one that was decided on; look at it again")]
     StaleDigest {
         /// The approval.
         approval: ApprovalId,
-        /// The digest of what is asked.
-        digest: String,
     },
     /// There is no such thing.
     #[error("there is no {what}")]

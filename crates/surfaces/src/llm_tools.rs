@@ -8,8 +8,8 @@
 //!   mode takes (`strict`); where it cannot, the tool has `strict: false` and its own schema. Strict mode knows no optional
 //!   property, so the model gives `null` there, and that null is taken out again (`restore`) before the runtime sees the
 //!   input. Where the schema itself allows null, null stays: it is a value there, and cannot be told from nothing.
-//! - **Inputs that are no object.** Providers take objects only, without alternatives at the top. Any other input stands as
-//!   `{"input": …}` in the definition, and is taken out of there.
+//! - **Inputs that are no object.** Providers take objects only, without alternatives at the top, and Anthropic only certain
+//!   names of properties there. Any other input stands as `{"input": …}` in the definition, and is taken out of there.
 //! - **Approvals.** A call that needs a confirmation comes back with an approval request: the program shows it to its person
 //!   and gives their answer beside the same call. The id is good for one use, for the same actor, action and input, in this
 //!   process, for ten minutes. Nothing in a model's arguments can confirm, and an agent's token can neither ask nor answer:
@@ -43,6 +43,8 @@ pub use self::reply::ToolReply;
 
 /// A provider takes descriptions so long.
 const DESCRIPTION_LENGTH_MAX: usize = 1024;
+/// Of it, what is said of a deprecation may take so much.
+const DEPRECATION_LENGTH_MAX: usize = 256;
 
 /// Whose tools: the shape of definitions, calls and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -139,25 +141,32 @@ fn definition(action: &Action, format: Format) -> Value {
     }
 }
 
-/// What a model needs to know of an action beside its parameters.
+/// What a model needs to know of an action beside its parameters. What is too long is cut, but never what it does to data and
+/// who confirms it.
 fn description(action: &Action) -> String {
     let spec = action.spec();
-    let mut text = spec.description.trim().to_owned();
-    text.push_str(match spec.side_effects {
+    let mut notes = match spec.side_effects {
         SideEffects::Read => " Only reads.",
         SideEffects::Write => " Changes data.",
         SideEffects::Destructive => " Destructive: what it does cannot be undone.",
-    });
+    }
+    .to_owned();
     if action.asks_to_confirm(Surface::AiSdk) {
-        text.push_str(" A person confirms each call first.");
+        notes.push_str(" A person confirms each call first.");
     }
     if let Some(deprecation) = &spec.deprecation {
-        text.push_str(&format!(" Deprecated: {}", deprecation.message));
+        notes.push_str(&cut(&format!(" Deprecated: {}", deprecation.message), DEPRECATION_LENGTH_MAX));
     }
-    if text.chars().count() <= DESCRIPTION_LENGTH_MAX {
-        return text;
+    let rest = DESCRIPTION_LENGTH_MAX.saturating_sub(notes.chars().count());
+    cut(spec.description.trim(), rest) + &notes
+}
+
+/// The text, with a mark at its end where it had to be shortened.
+fn cut(text: &str, length_max: usize) -> String {
+    if text.chars().count() <= length_max {
+        return text.to_owned();
     }
-    text.chars().take(DESCRIPTION_LENGTH_MAX - 1).chain(['…']).collect()
+    text.chars().take(length_max.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// An action's input as the parameters of a tool.

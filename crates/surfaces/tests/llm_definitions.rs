@@ -8,7 +8,7 @@ mod llm_support;
 
 use llm_support::ada;
 use llm_support::strict_rules::broken_rules;
-use runyard_actions::{Action, DefinitionError, Exposure, Runtime, SideEffects, Visibility};
+use runyard_actions::{Action, DefinitionError, Deprecation, Exposure, Runtime, SideEffects, Visibility};
 use runyard_domain::{Actor, RunId, Surface};
 use runyard_surfaces::llm_tools::{Format, definitions};
 use serde_json::{Value, json};
@@ -115,7 +115,7 @@ fn an_optional_property_of_every_kind_may_be_null() {
     );
     check(
         json!({"type": ["string", "integer", "null"], "default": 7}),
-        json!({"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}], "description": "(default: 7)"}),
+        json!({"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}], "description": "(default: 7, to be written out; null stays null)"}),
     );
     check(
         json!({"enum": [1, 2.5, "a", null, true], "type": ["number", "string", "null"]}),
@@ -201,6 +201,10 @@ fn what_strict_mode_cannot_say_keeps_its_own_schema_and_is_not_strict() {
             ]})),
         ),
         ("a property that is not there", no_property),
+        (
+            "a default that only leaving it out gives",
+            with(json!({"type": ["string", "null"], "default": "z".repeat(100)})),
+        ),
     ];
     for (what, schema) in cases {
         let function = function(&schema);
@@ -276,6 +280,24 @@ fn each_provider_gets_its_own_shape() {
     );
     assert!(Format::ALL.iter().all(|format| format.as_str().parse() == Ok(*format)));
     assert_eq!(json!(Format::ALL), json!(Format::ALL.map(Format::as_str)));
+}
+
+#[test]
+fn a_long_description_is_cut_and_never_what_it_does_and_who_confirms() {
+    let wipe = Action::define("wipe", "ä".repeat(1000))
+        .input_schema(with(json!({"type": "string"})))
+        .side_effects(SideEffects::Destructive)
+        .deprecated(Deprecation { message: "ö".repeat(1000), since: None, replacement: None })
+        .handler(|input, _| async move { Ok(input) });
+    let exposure = Exposure::new().destructive("wipe", [Surface::AiSdk]);
+    let runtime = Runtime::builder().action(wipe).exposure(exposure).build().unwrap();
+    for format in [Format::OpenaiResponses, Format::Anthropic] {
+        let said = definitions(&runtime, &ada(), format)[0]["description"].as_str().unwrap().to_owned();
+        assert_eq!(said.chars().count(), 1024);
+        let notes =
+            "ä… Destructive: what it does cannot be undone. A person confirms each call first. Deprecated: ö";
+        assert!(said.contains(notes) && said.ends_with("ö…"), "{said}");
+    }
 }
 
 #[test]

@@ -175,6 +175,24 @@ async fn a_null_that_strict_mode_forced_goes_and_any_other_stays() {
 }
 
 #[tokio::test]
+async fn where_null_is_a_value_it_stays_and_the_default_is_written_out() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"x": {"type": ["string", "null"], "default": "zz"}},
+        "additionalProperties": false,
+    });
+    let it = Action::define("it", "Gives back.").input_schema(schema).handler(|input, _| async { Ok(input) });
+    let tools = LlmTools::new(Runtime::builder().action(it).build().unwrap());
+    for given in [json!({"x": null}), json!({"x": "zz"})] {
+        let reply = plain(&tools, Format::OpenaiChat, "it", given.clone()).await;
+        assert_eq!(reply.envelope.data(), Some(&given));
+    }
+    // Where nothing forces it, it can be left out.
+    let reply = plain(&tools, Format::Anthropic, "it", json!({})).await;
+    assert_eq!(reply.envelope.data(), Some(&json!({"x": "zz"})));
+}
+
+#[tokio::test]
 async fn an_input_that_is_no_object_is_taken_out_of_its_wrapper() {
     let (tools, _) = tools();
     for format in Format::ALL {
@@ -191,6 +209,25 @@ async fn an_input_that_is_no_object_is_taken_out_of_its_wrapper() {
             assert_eq!(code(&reply), "VALIDATION_ERROR", "{wrong}");
         }
     }
+}
+
+#[tokio::test]
+async fn names_that_a_provider_refuses_stand_in_the_wrapper_too() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"filter[id]": {"type": "string"}, "größe": {"type": "integer"}},
+        "required": ["filter[id]"],
+        "additionalProperties": false,
+    });
+    let list = Action::define("list", "Lists.").input_schema(schema).handler(|input, _| async { Ok(input) });
+    let tools = LlmTools::new(Runtime::builder().action(list).build().unwrap());
+    for format in Format::ALL {
+        let reply = plain(&tools, format, "list", json!({"input": {"filter[id]": "a", "größe": 2}})).await;
+        assert_eq!(reply.envelope.data(), Some(&json!({"filter[id]": "a", "größe": 2})));
+    }
+    let forced = json!({"input": {"filter[id]": "a", "größe": null}});
+    let reply = plain(&tools, Format::OpenaiChat, "list", forced).await;
+    assert_eq!(reply.envelope.data(), Some(&json!({"filter[id]": "a"})));
 }
 
 #[test]

@@ -190,6 +190,41 @@ fn echoing(schema: &Value) -> Runtime {
     Runtime::builder().action(action).build().unwrap()
 }
 
+/// A model's arguments decide how deep they go, so the time for them must not double with every level.
+#[tokio::test]
+async fn alternatives_that_hold_themselves_and_have_their_tag_last_come_back_as_they_were() {
+    let node = |kind: &str| {
+        json!({
+            "type": "object",
+            "properties": {
+                "child": {"$ref": "#/$defs/node"},
+                "note": {"type": "string"},
+                "kind": {"type": "string", "const": kind},
+            },
+            "required": ["child", "kind"],
+            "additionalProperties": false,
+        })
+    };
+    let schema = json!({
+        "type": "object",
+        "properties": {"tree": {"$ref": "#/$defs/node"}},
+        "required": ["tree"],
+        "additionalProperties": false,
+        "$defs": {"node": {"anyOf": [node("a"), node("b"), {"type": "null"}]}},
+    });
+    let runtime = echoing(&schema);
+    assert_eq!(definitions(&runtime, &ada(), Format::OpenaiChat)[0]["function"]["strict"], true);
+    let (mut plain, mut strict) = (Value::Null, Value::Null);
+    for level in 0..40 {
+        let kind = if level % 2 == 0 { "a" } else { "b" };
+        plain = json!({"child": plain, "kind": kind});
+        strict = json!({"child": strict, "note": null, "kind": kind});
+    }
+    let call = call(Format::OpenaiChat, "echo", &json!({ "tree": strict }));
+    let reply = execute(&LlmTools::new(runtime), Format::OpenaiChat, call, json!({})).await;
+    assert_eq!(reply.envelope.data(), Some(&json!({ "tree": plain })));
+}
+
 proptest! {
     #![proptest_config(Config { cases: 400, failure_persistence: None, ..Config::default() })]
 

@@ -19,9 +19,12 @@ const complaints = [];
 page.on("pageerror", (error) => complaints.push(`page: ${error}`));
 page.on("console", (message) => message.type() === "error" && complaints.push(`console: ${message.text()}`));
 
+let calls = 0;
+page.on("request", (request) => (calls += request.url().endsWith("/invoke") ? 1 : 0));
 const part = (id) => page.locator(`#${id}`);
 const field = (name) => page.locator("#fields .field", { has: page.locator(`label:text-is("${name}")`) }).first();
 const state = (text) => part("state").filter({ hasText: text }).waitFor();
+const runTo = (text) => part("run").click().then(() => state(text));
 const envelope = async () => JSON.parse(await part("envelope").textContent());
 const shot = async (name) => SHOTS && (await page.screenshot({ path: `${SHOTS}/${name}.png` }));
 const choose = async (name) => {
@@ -44,8 +47,7 @@ async function showsIssuesAtTheirFields() {
   await page.keyboard.press("/");
   assert.ok(await part("filter").evaluate((input) => input === document.activeElement), "a slash goes to the filter");
   await choose("task_create");
-  await part("run").click();
-  await state("VALIDATION_ERROR");
+  await runTo("VALIDATION_ERROR");
   const issue = field("title").locator(".issue");
   assert.equal(await issue.textContent(), "Required value is missing.");
   assert.ok(await field("title").locator("input").evaluate((input) => input === document.activeElement), "it has the focus");
@@ -57,8 +59,7 @@ async function runsAnActionAndShowsWhatItSays() {
   await field("priority").locator("select").selectOption({ index: 3 });
   await page.getByRole("button", { name: "Add to tags" }).click();
   await page.getByLabel("tags 1", { exact: true }).fill("home");
-  await part("run").click();
-  await state("Done");
+  await runTo("Done");
   const { data, meta } = await envelope();
   assert.deepEqual([data.title, data.priority, data.tags, meta.surface], [AWKWARD, "high", ["home"], "dev"]);
   assert.equal(await page.locator(".issue").count(), 0, "the old issue is gone");
@@ -74,7 +75,55 @@ async function copies() {
   const curl = await page.evaluate(() => navigator.clipboard.readText());
   await part("cli").click();
   await page.waitForFunction((before) => navigator.clipboard.readText().then((text) => text !== before), curl);
-  return { curl, cli: await page.evaluate(() => navigator.clipboard.readText()), title: AWKWARD };
+  const cli = await page.evaluate(() => navigator.clipboard.readText());
+  await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined, configurable: true }));
+  await part("curl").click();
+  assert.equal(await part("copy-text").inputValue(), curl, "where there is no clipboard it is there to be copied by hand");
+  await part("copy-done").click();
+  return { curl, cli, title: AWKWARD };
+}
+
+async function makesAFormOfAnOddSchema() {
+  await choose("task_create");
+  await choose("odd");
+  assert.equal(await part("description").textContent(), "Has an odd schema.\\udb40\\udc41\\u200b", "nothing is hidden in it");
+  const said = field("said").locator("textarea");
+  for (const [text, kind, sent] of [["42", "text", "42"], ["{a", "text", "{a"], [`"{}"`, "JSON", "{}"], [`{"a": 1}`, "JSON", { a: 1 }]]) {
+    await said.fill(text);
+    await field("said").locator(".kind", { hasText: `Sent as ${kind}.` }).waitFor();
+    await part("as-json").click();
+    assert.deepEqual(JSON.parse(await part("json").inputValue()), { said: sent });
+    await part("as-form").click();
+    assert.equal((await said.inputValue()).replace(/\s+/g, ""), text.replace(" ", ""), "and it is shown as it was");
+  }
+  await said.fill("Fix the bug");
+  await field("either").locator("textarea").fill("[1.50, 1e3]");
+  await page.getByRole("button", { name: "Add to rows" }).click();
+  await shot("odd");
+  await runTo("Done");
+  assert.deepEqual((await envelope()).data, { either: [1.5, 1000], said: "Fix the bug", rows: [{}] });
+}
+
+async function neverChangesANumber() {
+  await choose("odd");
+  const before = calls;
+  const refuses = async (control, text, literal) => {
+    await control.fill(text);
+    await part("run").click();
+    await page.locator("#call .issue", { hasText: `cannot hold the number ${literal} exactly` }).waitFor();
+    assert.equal(await page.locator("#call .issue").count(), 1);
+    await control.fill("");
+  };
+  await refuses(field("big").locator("input"), "9007199254740993", "9007199254740993");
+  await refuses(field("ratio").locator("input"), "1e400", "1e400");
+  await refuses(field("either").locator("textarea"), `{"\\"1e999": [-0.12345678901234567890]}`, "-0.12345678901234567890");
+  await refuses(field("said").locator("textarea"), `{"n": 1e-400}`, "1e-400");
+  await part("as-json").click();
+  await refuses(part("json"), `{"big": 9007199254740993}`, "9007199254740993");
+  assert.equal(calls, before, "nothing was sent");
+  await part("json").fill(`{"big": 9007199254740991, "ratio": 1.50E+1, "toString": "1e999"}`);
+  await runTo("Done");
+  assert.deepEqual((await envelope()).data, { big: Number.MAX_SAFE_INTEGER, ratio: 15, toString: "1e999" });
 }
 
 async function keepsValuesBetweenFormAndJson() {
@@ -97,8 +146,7 @@ async function keepsValuesBetweenFormAndJson() {
   await page.locator(".issue", { hasText: "not valid JSON" }).waitFor();
   await part("json").fill(JSON.stringify({ place: { x: "here" } }));
   await part("as-form").click();
-  await part("run").click();
-  await state("VALIDATION_ERROR");
+  await runTo("VALIDATION_ERROR");
   await field("x").locator(".issue").waitFor();
 }
 
@@ -117,8 +165,7 @@ async function asksBeforeItDeletes(id) {
   await page.keyboard.press("Escape");
   assert.equal(await part("result").isVisible(), false, "nothing ran");
   await choose("task_list");
-  await part("run").click();
-  await state("Done");
+  await runTo("Done");
   assert.deepEqual((await envelope()).data.tasks.map((task) => task.id), [id], "it is still there");
   await choose("task_delete");
   await field("id").locator("input").fill(id);
@@ -130,24 +177,51 @@ async function asksBeforeItDeletes(id) {
 
 async function followsAndCancels() {
   await choose("steps");
-  await part("run").click();
-  await state("Done");
+  await runTo("Done");
   for (const text of ["first <b>", "half", "second"]) await part("log").locator("li", { hasText: text }).waitFor();
   await part("artifacts").locator("li", { hasText: "report.txt" }).waitFor();
+  assert.match(await part("envelope").textContent(), /"data": 9007199254740993\b/, "a number is shown as it came");
   await shot("steps");
-  await choose("wait");
-  await part("run").click();
-  await part("log").locator("li", { hasText: "waiting" }).waitFor();
-  assert.ok(existsSync(PID_FILE));
-  const pid = Number(readFileSync(PID_FILE, "utf8"));
-  const lives = () => existsSync(`/proc/${pid}`);
-  assert.ok(lives());
+  const lives = await startsToWait();
   await shot("running");
   await part("cancel").click();
   await state("Cancelled");
+  await ends(lives);
+}
+
+/** Gives whether the program of the action still lives. */
+async function startsToWait() {
+  await choose("wait");
+  await part("run").click();
+  await part("log").locator("li", { hasText: "waiting" }).waitFor();
+  const pid = Number(readFileSync(PID_FILE, "utf8"));
+  const lives = () => existsSync(`/proc/${pid}`);
+  assert.ok(lives());
+  return lives;
+}
+
+async function ends(lives) {
   const end = Date.now() + 30_000;
   while (lives() && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 20));
   assert.ok(!lives(), "the program was stopped");
+}
+
+async function stopsWhatRunsOnlyWhenToldTo() {
+  const lives = await startsToWait();
+  await part("filter").fill("");
+  const inList = (name) => part("list").locator(`button[data-name="${name}"]`);
+  await inList("wait").click();
+  assert.equal(await part("log").locator("li", { hasText: "waiting" }).isVisible(), true, "what runs is still shown");
+  await inList("steps").click();
+  await part("leave").waitFor();
+  await shot("leave");
+  await part("leave-no").click();
+  assert.deepEqual([await part("name").textContent(), await part("cancel").isEnabled(), lives()], ["wait", true, true]);
+  await inList("steps").click();
+  await part("leave-yes").click();
+  await part("name").filter({ hasText: "steps" }).waitFor();
+  await ends(lives);
+  await runTo("Done");
 }
 
 // Another server of this machine is sent our cookie by the browser, and can do nothing with it.
@@ -207,7 +281,10 @@ try {
   const copied = await copies();
   await asksBeforeItDeletes(id);
   await followsAndCancels();
+  await stopsWhatRunsOnlyWhenToldTo();
   await keepsValuesBetweenFormAndJson();
+  await makesAFormOfAnOddSchema();
+  await neverChangesANumber();
   await aNeighbourCannotUseTheCookie();
   await looksRightEverywhere();
   await logsOut();

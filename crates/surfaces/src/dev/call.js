@@ -27,7 +27,7 @@ export async function invoke(name, body, signal, on) {
     body,
     signal,
   });
-  if (!(response.headers.get("content-type") ?? "").startsWith("text/event-stream")) return response.json();
+  if (!(response.headers.get("content-type") ?? "").startsWith("text/event-stream")) return read(await response.text());
   let envelope = null;
   for await (const event of events(response.body)) {
     if (event.type === "result") envelope = event.envelope;
@@ -49,15 +49,33 @@ async function* events(body) {
     text = blocks.pop();
     for (const block of blocks) {
       const line = block.split("\n").find((line) => line.startsWith("data:"));
-      if (line) yield JSON.parse(line.slice(5));
+      if (line) yield read(line.slice(5));
     }
   }
 }
 
-/** Text in which nothing is hidden: what has no shape of its own, or turns the direction of writing, is spelled out. */
+/** Reads JSON; a number that a script cannot hold stays as it is written, in browsers that can do so. */
+function read(text) {
+  const keep = (value, source) => typeof value === "number" && source && JSON.rawJSON && !exact(source);
+  return JSON.parse(text, (_, value, context) => (keep(value, context?.source) ? JSON.rawJSON(context.source) : value));
+}
+
+/** Text in which nothing is hidden: what has no shape of its own, or turns the direction of writing, is spelled out as in JSON. */
 export function visible(text) {
-  const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
-  return text.replace(hidden, (found) => "\\u" + found.charCodeAt(0).toString(16).padStart(4, "0"));
+  const hidden = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+  const unit = (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return String(text ?? "").replace(hidden, (found) => found.split("").map(unit).join(""));
+}
+
+/** Whether a number as it is written is still that number once a script has read it. */
+export function exact(literal) {
+  const digits = (text) => {
+    const [, sign, whole, rest = "", power = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(text);
+    const all = `${whole}${rest}`.replace(/^0+/, "");
+    const significant = all.replace(/0+$/, "");
+    return significant && `${sign}${significant}e${Number(power) - rest.length + all.length - significant.length}`;
+  };
+  return Number.isFinite(Number(literal)) && digits(literal) === digits(String(Number(literal)));
 }
 
 /** JSON for people. */

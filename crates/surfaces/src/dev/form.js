@@ -1,7 +1,9 @@
 // A form from a JSON schema. Whatever has no form of its own gets a JSON editor, so that every input can be given.
 //
-// A field is {element, read, write, find}: `read` gives its value or undefined where it is left out, `find(path)` the place for an
-// issue. Nothing is validated here: the runtime does that, and its issues are shown.
+// A field is {element, read, write, find, blank}: `read` gives its value or undefined where it is left out, `find(path)` the place
+// for an issue, `blank` is what an empty row of a list is sent as. Nothing is validated here: the runtime does that, and its issues
+// are shown.
+import { exact, visible } from "./call.js";
 
 const DEPTH_MAX = 3;
 const REFS_MAX = 16;
@@ -11,22 +13,36 @@ let ids = 0;
 
 export const part = (id) => document.getElementById(id);
 
+export const nextId = () => `f${(ids += 1)}`;
+
+/** An element whose text is set as text, with nothing hidden in it. */
 export function make(tag, properties = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
+  if (properties.textContent !== undefined) element.textContent = visible(properties.textContent);
+  element.append(...children.map((child) => (typeof child === "string" ? visible(child) : child)));
   return element;
 }
 
-/** The form of an action's input. */
+/** Sets the text of a part of the page. */
+export const show = (id, text) => (part(id).textContent = visible(text));
+
+/** The form of an action's input: one JSON editor where the schema is none that a form can be made of. */
 export function formOf(schema) {
   const root = schema ?? {};
-  const plain = simple(root, root);
-  return plain.properties ? group(plain, root, 0) : json();
+  try {
+    const plain = simple(root, root);
+    if (plain.properties) return group(plain, root, 0);
+  } catch (error) {
+    console.warn("no form can be made of this schema", error);
+  }
+  const whole = json();
+  whole.control.setAttribute("aria-label", "Input as JSON");
+  return whole;
 }
 
 /** The schema with references followed, and without the null that only says that it may be left out. */
 function simple(schema, root) {
-  let found = schema === true ? {} : schema;
+  let found = typeof schema === "boolean" ? {} : schema;
   for (let step = 0; step < REFS_MAX; step += 1) {
     const { $ref, allOf, anyOf, oneOf, ...own } = found;
     const choices = (anyOf ?? oneOf)?.filter((choice) => choice.type !== "null");
@@ -45,13 +61,16 @@ function simple(schema, root) {
 function at(reference, root) {
   if (!reference.startsWith("#/")) return {};
   const steps = reference.slice(2).split("/").map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
-  return steps.reduce((found, step) => found?.[step], root) ?? {};
+  return steps.reduce(own, root) ?? {};
 }
+
+/** What somebody put there, never what every object has, such as a constructor. */
+const own = (value, name) => (typeof value === "object" && value && Object.hasOwn(value, name) ? value[name] : undefined);
 
 /** The values to choose from, each with what it means. */
 function choicesOf(schema) {
   const each = schema.oneOf ?? schema.anyOf;
-  if (each?.length && each.every((choice) => "const" in choice || choice.enum)) {
+  if (each?.length && each.every((choice) => typeof choice === "object" && ("const" in choice || choice.enum))) {
     return each.flatMap((choice) =>
       (choice.enum ?? [choice.const]).map((value) => ({ value, about: choice.description })),
     );
@@ -62,6 +81,27 @@ function choicesOf(schema) {
   return null;
 }
 
+/** The types that a value may have; null where it may have any. */
+function typesOf(schema, root) {
+  const each = (schema.anyOf ?? schema.oneOf)?.map((choice) => simple(choice, root)) ?? [schema];
+  const types = each.map((choice) => {
+    if (choice.type) return choice.type;
+    return (choice.enum ?? ("const" in choice ? [choice.const] : null))?.map(typeOf);
+  });
+  return types.includes(undefined) ? null : types.flat();
+}
+
+function typeOf(value) {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
+/** Whether a person may simply write text, though other things fit as well. */
+function takesText(schema, root) {
+  const each = schema.anyOf ?? schema.oneOf ?? (Array.isArray(schema.type) ? [schema] : []);
+  return each.some((choice) => [simple(choice, root).type].flat().includes("string"));
+}
+
 function field(schema, root, depth, name) {
   const plain = simple(schema, root);
   const choices = choicesOf(plain);
@@ -70,7 +110,7 @@ function field(schema, root, depth, name) {
   if (plain.type === "integer" || plain.type === "number") return number(plain);
   if (plain.type === "array" && plain.items && depth < DEPTH_MAX) return list(plain, root, depth, name);
   if (plain.properties && depth < DEPTH_MAX) return group(plain, root, depth + 1);
-  return json();
+  return takesText(plain, root) ? textOrJson(typesOf(plain, root)) : json();
 }
 
 function hint(schema) {
@@ -79,8 +119,9 @@ function hint(schema) {
 }
 
 function control(element, read, write) {
-  element.id = `f${(ids += 1)}`;
-  return { element, control: element, read, write, find: () => null };
+  element.id = nextId();
+  if (element.placeholder) element.placeholder = visible(element.placeholder);
+  return { element, control: element, read, write, find: () => null, blank: "" };
 }
 
 function choice(choices, schema) {
@@ -108,22 +149,62 @@ function number(schema) {
     const given = input.value.trim();
     if (given === "") return undefined;
     // What is no number goes on as it is, for the validation to name.
-    return /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(given) ? Number(given) : given;
+    if (!/^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(given)) return given;
+    if (!exact(given)) throw new FormError(input, inexact(given));
+    return Number(given);
   };
   return control(input, read, (value) => (input.value = value === undefined || value === null ? "" : String(value)));
 }
 
 function json() {
   const area = make("textarea", { rows: 4, spellcheck: false, placeholder: "JSON", className: "mono" });
-  const read = () => {
-    if (area.value.trim() === "") return undefined;
+  const read = () => (area.value.trim() === "" ? undefined : parsed(area));
+  return control(area, read, (value) => (area.value = value === undefined ? "" : JSON.stringify(value, null, 2)));
+}
+
+/** Text, unless it is JSON of another type that fits; it says which of the two it takes it for. */
+function textOrJson(types) {
+  const area = make("textarea", { rows: 3, spellcheck: false, placeholder: "Text, or JSON" });
+  const note = make("p", { className: "about kind" });
+  note.setAttribute("role", "status");
+  const isText = (text) => {
     try {
-      return JSON.parse(area.value);
+      const type = typeOf(JSON.parse(text));
+      return types !== null && !types.includes(type) && !(type === "number" && types.includes("integer"));
     } catch {
-      throw new FormError(area, "This is not valid JSON.");
+      return true;
     }
   };
-  return control(area, read, (value) => (area.value = value === undefined ? "" : JSON.stringify(value, null, 2)));
+  const tell = () => {
+    const said = isText(area.value) ? "Sent as text." : "Sent as JSON.";
+    note.hidden = area.value === "";
+    if (note.textContent !== said) note.textContent = said;
+  };
+  const write = (value) => {
+    const plain = typeof value === "string" && isText(value);
+    area.value = value === undefined ? "" : plain ? value : JSON.stringify(value, null, 2);
+    tell();
+  };
+  const read = () => (area.value === "" ? undefined : isText(area.value) ? area.value : parsed(area));
+  area.oninput = tell;
+  tell();
+  return { ...control(area, read, write), element: make("div", {}, area, note) };
+}
+
+const inexact = (literal) => `A browser cannot hold the number ${literal} exactly, so it was not sent.`;
+
+/** The JSON in a text box, with every number in it as it is written. */
+export function parsed(area) {
+  let value;
+  try {
+    value = JSON.parse(area.value);
+  } catch (error) {
+    throw new FormError(area, `This is not valid JSON: ${error.message}.`);
+  }
+  const literals = area.value.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, " ").match(/-?\d[\d.eE+-]*/g) ?? [];
+  const changed = literals.find((literal) => !exact(literal));
+  if (changed) throw new FormError(area, inexact(changed));
+  return value;
 }
 
 /** What the form itself cannot read. */
@@ -142,8 +223,8 @@ function list(schema, root, depth, name) {
     const item = field(schema.items, root, depth + 1, name);
     const remove = make("button", { type: "button", textContent: "Remove" });
     const row = make("div", { className: "item" }, item.element, remove);
-    item.control?.setAttribute("aria-label", `${name} ${items.length + 1}`);
-    remove.setAttribute("aria-label", `Remove ${name} ${items.length + 1}`);
+    item.control?.setAttribute("aria-label", `${visible(name)} ${items.length + 1}`);
+    remove.setAttribute("aria-label", `Remove ${visible(name)} ${items.length + 1}`);
     remove.onclick = () => {
       items = items.filter((other) => other !== item);
       row.remove();
@@ -155,10 +236,11 @@ function list(schema, root, depth, name) {
     return item;
   };
   add.onclick = () => append().control?.focus();
-  add.setAttribute("aria-label", `Add to ${name}`);
+  add.setAttribute("aria-label", `Add to ${visible(name)}`);
   return {
     element: make("div", { className: "list" }, rows, add),
-    read: () => (items.length ? items.map((item) => item.read() ?? "") : undefined),
+    read: () => (items.length ? items.map((item) => item.read() ?? item.blank) : undefined),
+    blank: [],
     write: (value) => {
       items = [];
       rows.replaceChildren();
@@ -178,7 +260,7 @@ function group(schema, root, depth) {
       ? make("label", { htmlFor: inner.control.id }, name, mark)
       : make("span", { className: "label" }, name, mark);
     const row = make("div", { className: "field" }, title);
-    if (about) row.append(make("p", { className: "about", id: `a${(ids += 1)}`, textContent: about }));
+    if (about) row.append(make("p", { className: "about", id: nextId(), textContent: about }));
     row.append(inner.element);
     if (about) inner.control?.setAttribute("aria-describedby", row.querySelector(".about").id);
     if (required.has(name)) inner.control?.setAttribute("aria-required", "true");
@@ -191,7 +273,8 @@ function group(schema, root, depth) {
       const given = fields.map(({ name, inner }) => [name, inner.read()]).filter(([, value]) => value !== undefined);
       return given.length || depth === 0 ? Object.fromEntries(given) : undefined;
     },
-    write: (value) => fields.forEach(({ name, inner }) => inner.write(value?.[name])),
+    blank: {},
+    write: (value) => fields.forEach(({ name, inner }) => inner.write(own(value, name))),
     find: ([name, ...rest]) => {
       const found = fields.find((field) => field.name === name);
       return found ? (found.inner.find(rest) ?? found.row) : null;

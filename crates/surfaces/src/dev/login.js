@@ -20,7 +20,8 @@ async function logIn(code) {
 
 function start() {
   const code = location.hash.slice(1);
-  if (!code) return;
+  // Whoever is sent here from the page brings what stood behind its number sign, which is no code.
+  if (!/^[0-9a-f]{64}$/.test(code)) return;
   history.replaceState(null, "", "/login");
   logIn(code).catch((error) => {
     help.hidden = false;

@@ -1,7 +1,7 @@
 // The page: which action, its form, one call at a time, and what comes of it. All text is set as text.
-import { LoggedOut, ask, asCommand, asCurl, deed, invoke, logOut, pretty, visible } from "./call.js";
-import { FormError, formOf, make, part } from "./form.js";
-import { beginResult, showEnvelope, showEvent, showState } from "./result.js";
+import { LoggedOut, ask, asCommand, asCurl, deed, exact, invoke, logOut, pretty } from "./call.js";
+import { formOf, make, parsed, part, show } from "./form.js";
+import { beginResult, clearIssues, showEnvelope, showEvent, showFormError, showIssues, showState } from "./result.js";
 
 const EFFECTS = { read: "reads", write: "writes", destructive: "destructive" };
 
@@ -44,9 +44,14 @@ function moveInList(event) {
   event.preventDefault();
 }
 
-function choose(action) {
-  if (running && chosen !== action) running.abort();
+const focusInput = () => (part("fields").querySelector("input, textarea, select") ?? part("run")).focus();
+
+async function choose(action) {
+  if (action === chosen) return isJson() ? part("json").focus() : focusInput();
+  if (running && !(await stopped(action))) return;
+  const built = formOf(action.inputSchema);
   chosen = action;
+  form = built;
   history.replaceState(null, "", `#${action.name}`);
   for (const button of part("list").querySelectorAll("button")) {
     if (button.dataset.name === action.name) button.setAttribute("aria-current", "true");
@@ -55,9 +60,7 @@ function choose(action) {
   part("empty").hidden = true;
   part("action").hidden = false;
   part("result").hidden = true;
-  part("title").textContent = action.title;
-  part("name").textContent = action.name;
-  part("description").textContent = action.description;
+  for (const id of ["title", "name", "description"]) show(id, action[id]);
   const effect = EFFECTS[action.sideEffects] ?? action.sideEffects;
   const badges = [[effect, action.sideEffects]];
   if (action.requiresConfirmation) badges.push(["asks first", "asks"]);
@@ -66,7 +69,6 @@ function choose(action) {
   part("badges").replaceChildren(
     ...badges.map(([text, kind]) => make("span", { className: `badge ${kind}`, textContent: text })),
   );
-  form = formOf(action.inputSchema);
   part("fields").replaceChildren(form.element);
   part("example").hidden = !action.examples?.length;
   part("json").value = "{}";
@@ -80,7 +82,7 @@ function choose(action) {
   showAs("form");
   clearIssues();
   part("main").scrollTop = 0;
-  (part("fields").querySelector("input, textarea, select") ?? part("run")).focus();
+  focusInput();
 }
 
 // ---- the input
@@ -95,13 +97,11 @@ function showAs(kind) {
 }
 
 function readInput() {
-  if (!isJson()) return form.read();
-  try {
-    return JSON.parse(part("json").value);
-  } catch (error) {
-    throw new FormError(part("json"), `This is not valid JSON: ${error.message}.`);
-  }
+  return (isJson() ? parsed(part("json")) : form.read()) ?? {};
 }
+
+/** Where an issue belongs in the form, if that is what is shown. */
+const placeOf = (path) => (isJson() ? null : form.find(path));
 
 /** The same whatever the order of keys. */
 function same(one, other) {
@@ -122,53 +122,20 @@ function switchTo(kind) {
   clearIssues();
   try {
     const fits = setInput(readInput());
-    if (kind === "form" && !fits) return showIssues([{ path: [], message: "The form cannot show all of this, so it stays JSON." }]);
+    if (kind === "form" && !fits) return showIssues([{ path: [], message: "The form cannot show all of this, so it stays JSON." }], placeOf);
     showAs(kind);
   } catch (error) {
     showFormError(error);
   }
 }
 
-function clearIssues() {
-  part("issues").hidden = true;
-  part("issues").textContent = "";
-  for (const issue of part("call").querySelectorAll(".issue")) issue.remove();
-  for (const field of part("call").querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
-}
-
-function showIssues(issues) {
-  const rest = [];
-  for (const { path, message } of issues) {
-    const place = !isJson() && path.length ? form.find(path) : null;
-    if (!place) {
-      rest.push(path.length ? `${path.join(".")}: ${message}` : message);
-      continue;
-    }
-    const issue = make("p", { className: "issue bad", id: `i${crypto.randomUUID()}`, textContent: visible(message) });
-    const control = place.matches("input, textarea, select") ? place : place.querySelector("input, textarea, select");
-    control?.setAttribute("aria-invalid", "true");
-    control?.setAttribute("aria-errormessage", issue.id);
-    (place.matches("input, textarea, select") ? place.parentElement : place).append(issue);
-  }
-  part("issues").hidden = rest.length === 0;
-  part("issues").textContent = visible(rest.join("\n"));
-  part("call").querySelector("[aria-invalid]")?.focus();
-}
-
-function showFormError(error) {
-  if (!(error instanceof FormError)) throw error;
-  error.element.setAttribute("aria-invalid", "true");
-  error.element.after(make("p", { className: "issue bad", textContent: error.message }));
-  error.element.focus();
-}
-
 /** The call as it is sent; what cannot be read is shown and is null. */
 function readCall() {
   clearIssues();
   try {
-    const call = { input: readInput() ?? {} };
+    const call = { input: readInput() };
     const [timeout, key] = [part("timeout").value.trim(), part("key").value];
-    if (timeout) call.timeoutMs = /^\d+$/.test(timeout) ? Number(timeout) : timeout;
+    if (timeout) call.timeoutMs = /^\d+$/.test(timeout) && exact(timeout) ? Number(timeout) : timeout;
     if (key) call.idempotencyKey = key;
     if (chosen.requiresConfirmation) call.confirm = true;
     return call;
@@ -180,24 +147,39 @@ function readCall() {
 
 // ---- the call
 
-function confirmed(action, call) {
-  const dialog = part("confirm");
-  part("confirm-title").textContent = `${deed(action)}?`;
-  part("confirm-name").textContent = action.name;
-  part("confirm-effect").textContent = action.sideEffects === "destructive" ? ", which is destructive," : "";
-  part("confirm-input").textContent = pretty(call.input);
-  part("confirm-yes").textContent = deed(action);
-  part("confirm-yes").className = action.sideEffects === "destructive" ? "danger" : "primary";
+/** Opens a dialog and gives whether its button for yes was pressed. */
+function answered(id) {
+  const dialog = part(id);
   return new Promise((resolve) => {
     let answer = false;
-    part("confirm-yes").onclick = () => {
+    part(`${id}-yes`).onclick = () => {
       answer = true;
       dialog.close();
     };
-    part("confirm-no").onclick = () => dialog.close();
+    part(`${id}-no`).onclick = () => dialog.close();
     dialog.onclose = () => resolve(answer);
     dialog.showModal();
   });
+}
+
+function confirmed(action, call) {
+  show("confirm-title", `${deed(action)}?`);
+  show("confirm-name", action.name);
+  show("confirm-effect", action.sideEffects === "destructive" ? ", which is destructive," : "");
+  show("confirm-input", pretty(call.input));
+  show("confirm-yes", deed(action));
+  part("confirm-yes").className = action.sideEffects === "destructive" ? "danger" : "primary";
+  return answered("confirm");
+}
+
+/** Whether what runs may make room for another action: it is stopped only when the person says so. */
+async function stopped(next) {
+  show("leave-title", `Stop ${chosen.name}?`);
+  show("leave-name", chosen.name);
+  show("leave-next", next.name);
+  if (!(await answered("leave"))) return false;
+  running?.abort();
+  return true;
 }
 
 async function run(event) {
@@ -214,7 +196,7 @@ async function run(event) {
   try {
     const envelope = await invoke(action.name, JSON.stringify(call), controller.signal, showEvent);
     showEnvelope(envelope);
-    if (!envelope.ok) showIssues(envelope.error.issues ?? []);
+    if (!envelope.ok) showIssues(envelope.error.issues ?? [], placeOf);
   } catch (error) {
     if (controller.signal.aborted) showState("cancelled", "Cancelled: the action was stopped.");
     else if (error instanceof LoggedOut) location.replace("/login");
@@ -224,6 +206,8 @@ async function run(event) {
     part("run").disabled = false;
     part("cancel").disabled = true;
     part("progress").hidden = true;
+    // There is nothing to stop any more, so its result stays.
+    part("leave").close();
   }
 }
 
@@ -233,16 +217,21 @@ async function copy(write) {
   const call = readCall();
   if (!call) return;
   const text = write(call);
-  await navigator.clipboard.writeText(text).then(
-    () => say("Copied."),
-    () => say(text),
-  );
+  try {
+    // There is no clipboard for a page that came unencrypted from another machine.
+    await navigator.clipboard.writeText(text);
+    say("Copied.");
+  } catch {
+    part("copy-text").value = text;
+    part("copy").showModal();
+    part("copy-text").select();
+  }
 }
 
 function say(text) {
-  part("said").textContent = text;
+  show("said", text);
   part("notice").hidden = false;
-  part("notice").textContent = text;
+  show("notice", text);
   setTimeout(() => (part("notice").hidden = true), 4000);
 }
 
@@ -252,9 +241,9 @@ async function start() {
   if (!envelope.ok) return say(envelope.error.message);
   ({ app, actions } = envelope.data);
   document.title = `${app.name}: dev page`;
-  part("app").textContent = app.name;
-  part("version").textContent = app.version;
-  part("who").textContent = envelope.data.actor.id;
+  show("app", app.name);
+  show("version", app.version);
+  show("who", envelope.data.actor.id);
   showList();
   const named = actions.find((action) => `#${action.name}` === location.hash);
   if (named) choose(named);
@@ -263,13 +252,15 @@ async function start() {
 part("filter").oninput = showList;
 document.querySelector("nav").onkeydown = moveInList;
 document.onkeydown = (event) => {
-  if (event.key === "/" && !event.target.matches("input, textarea, select") && !part("confirm").open) {
+  if (document.querySelector("dialog[open]")) return;
+  if (event.key === "/" && !event.target.matches("input, textarea, select")) {
     event.preventDefault();
     part("filter").focus();
   }
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && chosen && !part("confirm").open) part("call").requestSubmit();
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && chosen) part("call").requestSubmit();
 };
 part("call").onsubmit = run;
+part("copy-done").onclick = () => part("copy").close();
 part("cancel").onclick = () => running?.abort();
 part("as-form").onclick = () => switchTo("form");
 part("as-json").onclick = () => switchTo("json");

@@ -6,6 +6,8 @@ use serde_json::{Map, Value, json};
 pub const WRAPPED: &str = "input";
 /// With one of these at the top a provider refuses the whole request.
 const NOT_AT_THE_TOP: [&str; 7] = ["$ref", "allOf", "anyOf", "const", "enum", "not", "oneOf"];
+/// So long may the name of a property at the top be; a provider (Anthropic) refuses the whole request for a longer one.
+const NAME_LENGTH_MAX: usize = 64;
 /// What holds data, not schemas.
 const DATA: [&str; 4] = ["const", "default", "enum", "examples"];
 /// What holds schemas by name.
@@ -23,13 +25,22 @@ pub(super) fn parameters(schema: &Value) -> (Value, bool) {
     }
 }
 
-/// A plain object says so, or names its properties; and it has no alternatives.
+/// A plain object says so, or names its properties; and it has no alternatives, and no name that a provider refuses. Names
+/// are checked at the top only, so further in they can be what they are.
 fn is_plain(object: &Map<String, Value>) -> bool {
     let says_so = match object.get("type") {
         Some(kind) => kind == "object",
         None => object.contains_key("properties"),
     };
-    says_so && NOT_AT_THE_TOP.iter().all(|key| !object.contains_key(*key))
+    let properties = object.get("properties").and_then(Value::as_object);
+    says_so
+        && NOT_AT_THE_TOP.iter().all(|key| !object.contains_key(*key))
+        && properties.into_iter().flatten().all(|(name, _)| is_taken_name(name))
+}
+
+fn is_taken_name(name: &str) -> bool {
+    let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    (1..=NAME_LENGTH_MAX).contains(&name.len()) && name.chars().all(taken)
 }
 
 fn wrapped(mut schema: Value) -> Value {
@@ -113,6 +124,18 @@ mod tests {
         for other in [json!(true), json!({}), json!({"type": "string"}), json!({"type": ["object", "null"]})]
         {
             assert!(parameters(&other).1, "{other}");
+        }
+    }
+
+    #[test]
+    fn an_object_with_a_name_at_its_top_that_a_provider_refuses_is_wrapped() {
+        let named = |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}});
+        for taken in ["a", "A.b-c_9", &"n".repeat(NAME_LENGTH_MAX)] {
+            assert_eq!(parameters(&named(taken)), (named(taken), false), "{taken}");
+        }
+        for refused in ["", "two words", "filter[id]", "$top", "größe", &"n".repeat(NAME_LENGTH_MAX + 1)] {
+            let (wrapped, is_wrapped) = parameters(&named(refused));
+            assert_eq!((&wrapped["properties"][WRAPPED], is_wrapped), (&named(refused), true), "{refused}");
         }
     }
 }

@@ -5,8 +5,8 @@
 //! value (lengths, ranges, patterns, defaults) is said in its description, in words: the runtime checks it anyway. Some models
 //! take a few of these keywords, others refuse the whole request for them.
 //!
-//! What cannot be said so gives nothing, and the tool is not strict: open objects, values of any type, composed schemas, and
-//! alternatives that cannot be told apart by their form. Every input that the schema takes is taken in its strict form, too.
+//! What cannot be said so gives nothing, and the tool is not strict: open objects, values of any type, composed schemas,
+//! alternatives that cannot be told apart by their form, and long defaults where null is a value of its own. Every input that the schema takes is taken in its strict form, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +17,8 @@ use super::nullable::{alternatives, resolved, takes_null};
 
 /// Schemas inside each other are rewritten so deep, alternatives looked into so far.
 const LEVELS_MAX: usize = 32;
+/// A default may be so long to be said in a description.
+const DEFAULT_LENGTH_MAX: usize = 80;
 /// What a schema consists of.
 const STRUCTURE: [&str; 10] = [
     "$ref",
@@ -169,16 +171,20 @@ impl Rewriter<'_> {
         for (name, schema) in properties {
             let mut property = self.schema(schema, levels - 1)?;
             let mut notes = Vec::new();
-            // A long default is no help.
-            let default = schema.get("default").map(Value::to_string).filter(|text| text.len() <= 80);
+            let default = schema.get("default").or_else(|| resolved(schema, self.root)?.get("default"));
+            let default = default.filter(|default| !default.is_null()).map(Value::to_string);
+            let said = default.as_ref().filter(|text| text.len() <= DEFAULT_LENGTH_MAX);
             if required.contains(name) {
                 // It is there anyway.
             } else if takes_null(schema, self.root) {
                 property = or_null(property);
-                notes.extend(default.filter(|default| default != "null").map(|it| format!("default: {it}")));
+                // Null says null here, so the default is used only where the model can write it.
+                if default.is_some() {
+                    notes.push(format!("default: {}, to be written out; null stays null", said?));
+                }
             } else {
                 property = or_null(property);
-                notes.push(default.map_or_else(|| "null: left out".to_owned(), |it| format!("null: {it}")));
+                notes.push(said.map_or_else(|| "null: left out".to_owned(), |it| format!("null: {it}")));
             }
             strict.insert(name.to_owned(), described(property, None, notes));
         }
