@@ -5,7 +5,6 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use async_trait::async_trait;
 use runyard::{Action, ActionError, Code, Envelope, Invocation, SideEffects};
-use runyard_domain::Surface;
 use runyard_surfaces::cli::Elsewhere;
 
 use crate::home::Home;

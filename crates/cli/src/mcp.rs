@@ -3,6 +3,7 @@
 //! It is a relay: what the client says goes to the hub's `/mcp`, and what comes from there goes to the client. Nothing is decided
 //! here but which hub is meant and by whose token.
 
+mod conversation;
 mod exchange;
 mod message;
 mod relay;

@@ -18,6 +18,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use support::api::{Api, Scripted, Yard};
+use support::spy::Spy;
 use support::{Home, Hub, PATIENCE, eventually};
 
 const NEWER: &str = "2026-07-28";
@@ -61,8 +62,12 @@ struct Client {
 
 impl Client {
     fn start(home: &Home, environment: &[(&str, &str)]) -> Self {
+        Client::start_with(home, environment, Stdio::inherit())
+    }
+
+    fn start_with(home: &Home, environment: &[(&str, &str)], stderr: Stdio) -> Self {
         let mut command = home.command(["mcp"]);
-        command.envs(environment.iter().copied()).stdin(Stdio::piped()).stderr(Stdio::inherit());
+        command.envs(environment.iter().copied()).stdin(Stdio::piped()).stderr(stderr);
         let mut relay = command.spawn().unwrap();
         let stdout = BufReader::new(relay.stdout.take().unwrap());
         let (said, lines) = channel();
@@ -118,15 +123,19 @@ impl Client {
         }
     }
 
-    /// Begins a session of the older wire.
     fn older(mut self) -> Self {
+        self.begin_session();
+        self
+    }
+
+    /// Begins a session of the older wire.
+    fn begin_session(&mut self) {
         let about = json!({"protocolVersion": OLDER, "capabilities": {"elicitation": {}},
                            "clientInfo": {"name": "test", "version": "1"}});
         let id = self.ask("initialize", about);
         let answer = self.answer(id);
         assert_eq!(answer["result"]["protocolVersion"], OLDER, "{answer}");
         self.line(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
-        self
     }
 
     /// A request on the older wire.
@@ -559,6 +568,90 @@ fn j01_a_client_goes_on_and_hears_what_it_watches_when_the_hub_that_it_used_goes
     assert!(made["result"]["structuredContent"]["run"].is_object(), "{made}");
     second.hears(APPROVALS);
     assert_eq!(second.ends(), Some(0));
+}
+
+#[test]
+fn a20_a_session_that_the_hub_dropped_is_made_again_and_its_client_hears_nothing_of_it() {
+    let yard = yard();
+    let (hub, owner) = yard.up();
+    let spy = Spy::before(&hub);
+    let token = owner.token.trim();
+    let mut client =
+        Client::start(&yard.home, &[("RUNYARD_URL", &spy.url), ("RUNYARD_TOKEN", token)]).older();
+    let subscribed = client.old("resources/subscribe", json!({ "uri": APPROVALS }));
+    assert!(subscribed["error"].is_null(), "{subscribed}");
+    spy.end_session(&hub, token);
+    let answer = client.old("tools/list", json!({}));
+    assert!(answer["result"].is_object(), "{answer}");
+    // Also where only the relay itself listens.
+    spy.sees("another session", |seen| seen.sessions.len() == 2 && seen.begun("GET") >= 2);
+    spy.end_session(&hub, token);
+    spy.sees("a third session", |seen| seen.sessions.len() == 3 && seen.begun("GET") >= 3);
+    owner.start("waits", yard.place());
+    client.hears(APPROVALS);
+    assert_eq!(client.ends(), Some(0));
+}
+
+#[test]
+fn a20_a_client_that_begins_anew_ends_the_session_that_it_had_and_what_listened_to_it() {
+    let yard = yard();
+    let (hub, owner) = yard.up();
+    let spy = Spy::before(&hub);
+    let token = owner.token.trim();
+    let mut client =
+        Client::start(&yard.home, &[("RUNYARD_URL", &spy.url), ("RUNYARD_TOKEN", token)]).older();
+    spy.sees("the relay listens", |seen| seen.begun("GET") == 1);
+    client.begin_session();
+    spy.sees("one listens, and the other one does no more", |seen| {
+        [seen.begun("DELETE"), seen.begun("GET"), seen.ended("GET")] == [1, 2, 1]
+    });
+    assert!(client.old("tools/list", json!({}))["result"].is_object());
+    assert_eq!(client.ends(), Some(0));
+    spy.sees("both sessions are over", |seen| seen.begun("DELETE") == 2);
+}
+
+#[test]
+fn a_relay_that_nobody_asks_anything_is_not_in_the_way_of_the_next_hub() {
+    let yard = yard();
+    let hub = yard.home.up();
+    let mut client = Client::start_with(&yard.home, &[("RUNYARD_LOG", "debug")], Stdio::piped());
+    let stderr = BufReader::new(client.relay.stderr.take().unwrap());
+    let (logged, log) = channel();
+    std::thread::spawn(move || {
+        // It is read to its end, whoever still wants to know.
+        stderr.lines().map_while(Result::ok).for_each(|line| drop(logged.send(line)));
+    });
+    client.begin_session();
+    assert!(client.old("tools/list", json!({}))["result"].is_object());
+    hub.signal(Signal::INT);
+    hub.ended();
+    // It notices, and leaves it at that.
+    while !log.recv_timeout(PATIENCE).expect("the relay looks for a hub").contains("no hub runs") {}
+    assert!(!yard.home.path("hub.json").exists());
+    let (hub, owner) = yard.up();
+    let answer = client.old("tools/call", json!({"name": "workspace_list", "arguments": {}}));
+    assert_eq!(answer["result"]["structuredContent"], owner.get("/workspaces"), "{answer}");
+    let told: Value =
+        serde_json::from_str(&std::fs::read_to_string(yard.home.path("hub.json")).unwrap()).unwrap();
+    assert_eq!([&told["url"], &told["pid"]], [&json!(hub.url), &json!(hub.pid())], "there is one hub");
+    assert_eq!(client.ends(), Some(0));
+    assert!(yard.home.path("hub.json").exists(), "it is not the relay's");
+}
+
+#[test]
+fn what_was_asked_before_the_input_ends_is_answered() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]).older();
+    let asked: Vec<u64> = (0..20).map(|_| client.ask("tools/list", json!({}))).collect();
+    // It never ends by itself, and is not waited for.
+    client.ask_new("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": [APPROVALS]}}));
+    drop(client.relay.stdin.take());
+    let said: Vec<Value> = client.lines.iter().map(|line| serde_json::from_str(&line).unwrap()).collect();
+    let answers = said.iter().filter(|message| message["result"]["tools"].is_array());
+    let mut answered: Vec<u64> = answers.map(|answer| answer["id"].as_u64().unwrap()).collect();
+    answered.sort_unstable();
+    assert_eq!(answered, asked);
+    assert_eq!(client.relay.wait().unwrap().code(), Some(0));
 }
 
 #[test]

@@ -19,8 +19,11 @@ pub(super) const SESSION: &str = "mcp-session-id";
 /// The code of a failure between here and the hub: the range that is left to implementations.
 const LOST: i32 = -32_000;
 
+/// What is said about a message beside it.
+pub(super) type Headers = Vec<(&'static str, String)>;
+
 /// A hub, and how one comes in.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Endpoint {
     authority: String,
     token: String,
@@ -31,17 +34,33 @@ pub(super) struct Endpoint {
 pub(super) struct Lost {
     pub(super) code: i32,
     pub(super) message: String,
-    /// Whether the hub was not reached at all, so that nothing can have come of it.
-    pub(super) unreached: bool,
+    pub(super) why: Why,
+}
+
+/// What is known about a message that was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// The hub was not reached at all, so that nothing can have come of it.
+    Unreached,
+    /// The hub refused it because it does not know its session.
+    UnknownSession,
+    /// Something may have come of it.
+    Unclear,
 }
 
 impl Lost {
     pub(super) fn new(code: i32, message: impl Into<String>) -> Self {
-        Lost { code, message: message.into(), unreached: false }
+        Lost { code, message: message.into(), why: Why::Unclear }
     }
 
     pub(super) fn because(message: &str) -> Self {
+        let message = message.trim_end_matches('.');
         Lost::new(LOST, format!("The hub cannot be talked to: {message}."))
+    }
+
+    pub(super) fn unknown_session() -> Self {
+        let message = "The hub does not know this session any more: connect anew.";
+        Lost { why: Why::UnknownSession, ..Lost::new(LOST, message) }
     }
 }
 
@@ -66,7 +85,7 @@ impl Endpoint {
     ) -> Result<Answer, Lost> {
         let stream = match tokio::time::timeout(CONNECT, TcpStream::connect(&self.authority)).await {
             Ok(Ok(stream)) => stream,
-            _ => return Err(Lost { unreached: true, ..Lost::because("it does not answer") }),
+            _ => return Err(Lost { why: Why::Unreached, ..Lost::because("it does not answer") }),
         };
         let handshake = http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = handshake.map_err(|_| Lost::because("it does not speak HTTP"))?;
@@ -91,7 +110,7 @@ impl Endpoint {
         let request = request.map_err(|_| Lost::because("the token or a name does not fit into a header"))?;
         let response =
             sender.send_request(request).await.map_err(|_| Lost::because("it closed the connection"))?;
-        Ok(Answer { response, buffer: Vec::new(), over: false, _connection: connection })
+        Ok(Answer { response, buffer: Buffer::default(), over: false, _connection: connection })
     }
 }
 
@@ -107,7 +126,7 @@ impl Drop for Connection {
 /// What the hub answers.
 pub(super) struct Answer {
     response: Response<Incoming>,
-    buffer: Vec<u8>,
+    buffer: Buffer,
     over: bool,
     _connection: Connection,
 }
@@ -134,7 +153,7 @@ impl Answer {
             return Ok(None);
         }
         while self.more().await? {}
-        let text = std::mem::take(&mut self.buffer);
+        let text = std::mem::take(&mut self.buffer.bytes);
         match serde_json::from_slice::<Value>(&text) {
             Ok(message) if message.get("jsonrpc").is_some() => Ok(Some(message)),
             _ if self.status().is_success() && text.is_empty() => Ok(None),
@@ -144,8 +163,7 @@ impl Answer {
 
     async fn next_of_stream(&mut self) -> Result<Option<Value>, Lost> {
         loop {
-            if let Some(end) = self.buffer.windows(2).position(|pair| pair == b"\n\n") {
-                let block: Vec<u8> = self.buffer.drain(..end + 2).collect();
+            if let Some(block) = self.buffer.block() {
                 match data(&block) {
                     Some(message) => return Ok(Some(message)),
                     // It keeps the connection alive, or says where to go on.
@@ -166,8 +184,8 @@ impl Answer {
             Some(Ok(frame)) => {
                 // Line ends are those of the protocol's texts, which have no raw ones in them.
                 let bytes = frame.into_data().unwrap_or_default();
-                self.buffer.extend(bytes.iter().filter(|byte| **byte != b'\r'));
-                match self.buffer.len() <= MESSAGE_BYTES_MAX {
+                self.buffer.bytes.extend(bytes.iter().filter(|byte| **byte != b'\r'));
+                match self.buffer.bytes.len() <= MESSAGE_BYTES_MAX {
                     true => Ok(true),
                     false => Err(Lost::because("a message is too long")),
                 }
@@ -181,10 +199,34 @@ impl Answer {
             serde_json::from_slice::<Envelope>(text).ok().and_then(|envelope| envelope.outcome.err());
         match failure {
             Some(failure) => Lost::new(failure.code.row().json_rpc, failure.message),
-            None if self.status() == StatusCode::NOT_FOUND => {
-                Lost::new(LOST, "The hub does not know this session any more: connect anew.")
-            }
             None => Lost::because(&format!("it answered with status {}", self.status().as_u16())),
+        }
+    }
+}
+
+/// What came of a body and was not taken yet.
+#[derive(Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    /// So many bytes were looked at, and no block ends in them.
+    looked: usize,
+}
+
+impl Buffer {
+    /// Takes the next block of a stream, once all of it is there.
+    fn block(&mut self) -> Option<Vec<u8>> {
+        // The last byte may be the first half of an end.
+        let from = self.looked.saturating_sub(1);
+        let rest = self.bytes.get(from..).unwrap_or_default();
+        match rest.windows(2).position(|pair| pair == b"\n\n") {
+            Some(end) => {
+                self.looked = 0;
+                Some(self.bytes.drain(..from + end + 2).collect())
+            }
+            None => {
+                self.looked = self.bytes.len();
+                None
+            }
         }
     }
 }
@@ -208,6 +250,20 @@ mod tests {
         assert_eq!(data(b"id: 1\ndata: {\"a\":\ndata: 1}\n\n"), Some(json!({"a": 1})));
         assert_eq!(data(b": keep\n\n"), None);
         assert_eq!(data(b"id: 0\nretry: 3000\ndata:\n\n"), None);
+    }
+
+    #[test]
+    fn blocks_are_found_however_they_come_and_no_byte_is_looked_at_again() {
+        let (mut buffer, mut found) = (Buffer::default(), Vec::new());
+        for byte in b"data: 1\n\n\n\ndata: 2\ndata: 3\n\nrest" {
+            buffer.bytes.push(*byte);
+            found.extend(buffer.block());
+            assert_eq!(buffer.looked, buffer.bytes.len());
+        }
+        assert_eq!(found, [&b"data: 1\n\n"[..], b"\n\n", b"data: 2\ndata: 3\n\n"]);
+        buffer.bytes.extend(b"\n\ntwo\n\n");
+        assert_eq!([buffer.block(), buffer.block()], [Some(b"rest\n\n".to_vec()), Some(b"two\n\n".to_vec())]);
+        assert_eq!(buffer.block(), None);
     }
 
     #[test]

@@ -4,6 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use super::exchange::Headers;
+
 /// The first revision without sessions.
 const ROUNDS_FROM: &str = "2026-07-28";
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -67,8 +69,21 @@ impl Message {
         self.body["params"]["_meta"][VERSION_KEY].as_str().filter(|version| *version >= ROUNDS_FROM)
     }
 
+    /// Whether it begins a session of the older wire.
+    pub(super) fn begins_session(&self) -> bool {
+        self.method() == "initialize"
+    }
+
+    /// The headers of a message that belongs to no session; nothing for one that may.
+    pub(super) fn own_headers(&self) -> Option<Headers> {
+        match self.version() {
+            Some(version) => Some(self.headers(version)),
+            None => self.begins_session().then(Vec::new),
+        }
+    }
+
     /// The headers that repeat what stands in the body, on the newer wire.
-    pub(super) fn headers(&self, version: &str) -> Vec<(&'static str, String)> {
+    fn headers(&self, version: &str) -> Headers {
         let mut headers = vec![("mcp-protocol-version", encoded(version))];
         if self.kind == Kind::Response {
             return headers;

@@ -3,23 +3,24 @@
 //! Requests run side by side; notifications and answers go one after the other, in the order in which the client said them. On the
 //! older wire there is a session, which ends with the relay. On the newer one a request that is cancelled is one whose connection
 //! is closed. A hub that is gone is followed by another where there can be one; what was under way with it is answered as failed.
+//! What runs when the client says no more is answered, if that does not take long.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hyper::{Method, StatusCode};
+use hyper::StatusCode;
 use runyard::Code;
 use runyard_surfaces::http::BODY_BYTES_MAX;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::exchange::{Answer, Lost, SESSION};
+use super::conversation::Conversation;
+use super::exchange::Lost;
 use super::message::{Kind, Message, NoMessage, failure};
-use super::session::Session;
 use super::way::Way;
 
 /// The longest line of the client: the largest body that the hub takes.
@@ -28,8 +29,10 @@ const LINE_BYTES_MAX: usize = BODY_BYTES_MAX;
 const REQUESTS_MAX: usize = 256;
 /// So many messages wait for a client that reads slowly.
 const MESSAGES_AHEAD_MAX: usize = 64;
-/// A notification or the end of a session is taken by the hub within this time, or is given up.
+/// A notification is taken by the hub, and the last messages by the client, within this time, or given up.
 const SHORT: Duration = Duration::from_secs(10);
+/// How long requests that run are waited for when the client says no more.
+const LAST_ANSWERS: Duration = Duration::from_secs(10);
 /// How long between two attempts to hear what the hub has to say by itself.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 
@@ -39,18 +42,19 @@ const INVALID_REQUEST: i32 = -32_600;
 /// Relays until the input ends, nobody reads the output any more, or somebody says stop.
 pub(super) async fn relay(way: Way, stop: CancellationToken) {
     let (out, messages) = mpsc::channel(MESSAGES_AHEAD_MAX);
-    let relay = Arc::new(Relay { way, out, session: Mutex::default(), running: Mutex::default() });
+    let relay = Arc::new(Relay { conversation: Conversation::new(way), out, running: Mutex::default() });
     let writing = tokio::spawn(write(messages));
-    let mut tasks = JoinSet::new();
+    let mut tasks = Tasks::default();
     tokio::select! {
         () = stop.cancelled() => {}
         () = relay.out.closed() => {}
         () = relay.read(&mut tasks) => {}
     }
-    // Whatever runs ends with its connection.
-    tasks.shutdown().await;
-    relay.end_session().await;
-    relay.way.stop().await;
+    // Whatever still runs ends with its connection.
+    tasks.requests.shutdown().await;
+    tasks.open.shutdown().await;
+    relay.conversation.end_session().await;
+    relay.conversation.stop().await;
     drop(relay);
     let _ = tokio::time::timeout(SHORT, writing).await;
 }
@@ -66,10 +70,28 @@ async fn write(mut messages: mpsc::Receiver<Value>) {
     }
 }
 
+/// What runs beside the reading.
+#[derive(Default)]
+struct Tasks {
+    /// What ends with an answer.
+    requests: JoinSet<()>,
+    /// What ends only when somebody ends it.
+    open: JoinSet<()>,
+    /// That of them which hears what the hub says by itself, on the older wire.
+    listening: Option<AbortHandle>,
+}
+
+impl Tasks {
+    fn listen_no_more(&mut self) {
+        if let Some(listening) = self.listening.take() {
+            listening.abort();
+        }
+    }
+}
+
 struct Relay {
-    way: Way,
+    conversation: Conversation,
     out: mpsc::Sender<Value>,
-    session: Mutex<Session>,
     /// What ends each request that runs, by its id.
     running: Mutex<HashMap<String, CancellationToken>>,
 }
@@ -82,11 +104,12 @@ enum Line {
 }
 
 impl Relay {
-    async fn read(self: &Arc<Self>, tasks: &mut JoinSet<()>) {
+    /// Takes what the client says until it says no more and has its answers.
+    async fn read(self: &Arc<Self>, tasks: &mut Tasks) {
         let mut input = BufReader::new(tokio::io::stdin());
         loop {
             match line(&mut input).await {
-                Line::End => return,
+                Line::End => break,
                 Line::TooLong => {
                     let message = format!("A message is longer than {LINE_BYTES_MAX} bytes.");
                     self.say(failure(&Value::Null, INVALID_REQUEST, &message)).await;
@@ -103,8 +126,10 @@ impl Relay {
                     }
                 },
             }
-            while tasks.try_join_next().is_some() {}
+            while tasks.requests.try_join_next().is_some() || tasks.open.try_join_next().is_some() {}
         }
+        let answers = async { while tasks.requests.join_next().await.is_some() {} };
+        let (Ok(()) | Err(_)) = tokio::time::timeout(LAST_ANSWERS, answers).await;
     }
 
     async fn say(&self, message: Value) {
@@ -112,13 +137,13 @@ impl Relay {
         let _ = self.out.send(message).await;
     }
 
-    async fn take(self: &Arc<Self>, message: Message, tasks: &mut JoinSet<()>) {
+    async fn take(self: &Arc<Self>, message: Message, tasks: &mut Tasks) {
         if let Some(id) = message.cancels() {
             let cancelled = self.running().remove(&id);
             if let Some(cancelled) = cancelled {
                 cancelled.cancel();
             }
-            if self.session().id.is_none() {
+            if !self.conversation.has_session() {
                 return;
             }
         }
@@ -133,15 +158,16 @@ impl Relay {
                         tracing::warn!(method = message.method(), "the hub did not take a message in time")
                     }
                 }
-                if initialized && self.session().id.is_some() {
+                if initialized && self.conversation.has_session() {
+                    tasks.listen_no_more();
                     let relay = Arc::clone(self);
-                    tasks.spawn(async move { relay.listen().await });
+                    tasks.listening = Some(tasks.open.spawn(async move { relay.listen().await }));
                 }
             }
         }
     }
 
-    async fn begin(self: &Arc<Self>, message: Message, tasks: &mut JoinSet<()>) {
+    async fn begin(self: &Arc<Self>, message: Message, tasks: &mut Tasks) {
         let (id, cancel) = (message.id(), CancellationToken::new());
         let full = {
             let mut running = self.running();
@@ -156,7 +182,8 @@ impl Relay {
             let refused = format!("{REQUESTS_MAX} requests run already; wait for some to end.");
             return self.say(failure(&message.body["id"], code, &refused)).await;
         }
-        let begins_session = message.method() == "initialize";
+        let (begins_session, stays_open) =
+            (message.begins_session(), message.method() == "subscriptions/listen");
         let relay = Arc::clone(self);
         let request = async move {
             tokio::select! {
@@ -168,22 +195,21 @@ impl Relay {
             }
             relay.running().remove(&id);
         };
-        // What follows belongs to the session that this begins.
         if begins_session {
+            tasks.listen_no_more();
+            self.conversation.end_session().await;
+            // What follows belongs to the session that this begins.
             request.await;
+        } else if stays_open {
+            tasks.open.spawn(request);
         } else {
-            tasks.spawn(request);
+            tasks.requests.spawn(request);
         }
     }
 
     /// Sends a request, and everything that comes until it is answered to the client.
     async fn answered(&self, message: &Message) -> Result<(), Lost> {
-        let begins_session = message.method() == "initialize";
-        self.session().hears(message);
-        let mut answer = self.send(Method::POST, Some(message)).await?;
-        if begins_session {
-            self.session().id = answer.header(SESSION);
-        }
+        let mut answer = self.conversation.ask(message).await?;
         let id = &message.body["id"];
         while let Some(mut came) = answer.next().await? {
             let answers = came.get("method").is_none();
@@ -191,8 +217,8 @@ impl Relay {
             if answers && came["id"].is_null() {
                 came["id"] = id.clone();
             }
-            if answers && begins_session {
-                self.session().begins(&came);
+            if answers && message.begins_session() {
+                self.conversation.begins(&came);
             }
             let done = answers && came["id"] == *id;
             self.say(came).await;
@@ -205,7 +231,7 @@ impl Relay {
 
     /// Sends what is not answered.
     async fn told(&self, message: &Message) -> Result<(), Lost> {
-        let mut answer = self.send(Method::POST, Some(message)).await?;
+        let mut answer = self.conversation.tell(message).await?;
         if answer.status().is_success() {
             return Ok(());
         }
@@ -218,51 +244,10 @@ impl Relay {
         }
     }
 
-    /// Sends a message of the client, or only listens. A hub that cannot be reached heard nothing of it, so another may.
-    async fn send(&self, method: Method, message: Option<&Message>) -> Result<Answer, Lost> {
-        let (hub, number) = self.way.now().await;
-        let body = message.map(|message| &message.body);
-        match hub.send(method.clone(), body, &self.headers(message)).await {
-            Err(lost) if lost.unreached && self.goes_on(number).await => {
-                self.way.now().await.0.send(method, body, &self.headers(message)).await
-            }
-            sent => sent,
-        }
-    }
-
-    /// Whether there is another hub than the one of this number, with the same session.
-    async fn goes_on(&self, gone: u64) -> bool {
-        // Whoever comes meanwhile waits here, and finds it done.
-        let mut way = self.way.hold().await;
-        if way.number() != gone {
-            return true;
-        }
-        let Some(hub) = way.another().await else { return false };
-        let session = self.session().clone();
-        match session.again(&hub).await {
-            Ok(session) => {
-                *self.session() = session;
-                true
-            }
-            Err(lost) => {
-                tracing::warn!("the session cannot go on: {}", lost.message);
-                false
-            }
-        }
-    }
-
-    fn headers(&self, message: Option<&Message>) -> Vec<(&'static str, String)> {
-        match message.map(|message| (message, message.version())) {
-            Some((message, Some(version))) => message.headers(version),
-            Some((message, None)) if message.method() == "initialize" => Vec::new(),
-            _ => self.session().headers(),
-        }
-    }
-
     /// Hears what the hub says by itself, on the older wire.
     async fn listen(&self) {
         loop {
-            if let Ok(mut answer) = self.send(Method::GET, None).await
+            if let Ok(mut answer) = self.conversation.listen().await
                 && answer.status() == StatusCode::OK
             {
                 while let Ok(Some(message)) = answer.next().await {
@@ -271,21 +256,6 @@ impl Relay {
             }
             tokio::time::sleep(LISTEN_AGAIN).await;
         }
-    }
-
-    async fn end_session(&self) {
-        let session = std::mem::take(&mut *self.session());
-        if session.id.is_some() {
-            let (hub, _) = self.way.now().await;
-            let headers = session.headers();
-            let ended = hub.send(Method::DELETE, None, &headers);
-            // A hub that is gone has no session either.
-            let (Ok(_) | Err(_)) = tokio::time::timeout(SHORT, ended).await;
-        }
-    }
-
-    fn session(&self) -> std::sync::MutexGuard<'_, Session> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, HashMap<String, CancellationToken>> {

@@ -20,6 +20,15 @@ pub(super) struct Now {
     number: u64,
 }
 
+/// Which other hub will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seek {
+    /// One that runs.
+    Running,
+    /// One that runs, or one in this process.
+    OrStart,
+}
+
 impl Way {
     /// To the hub that was named, and no other.
     pub(super) fn named(endpoint: Endpoint) -> Self {
@@ -28,14 +37,8 @@ impl Way {
 
     /// To the hub of this home: one that runs, or one in this process.
     pub(super) async fn own(home: &Home) -> Result<Self, ActionError> {
-        let (endpoint, hub) = found(home).await?;
+        let (endpoint, hub) = opened(home, AnyHub::get(home, Stay::WithCommand).await?)?;
         Ok(Way(Mutex::new(Now { home: Some(home.clone()), endpoint, hub: Some(hub), number: 0 })))
-    }
-
-    /// The hub, and its number.
-    pub(super) async fn now(&self) -> (Endpoint, u64) {
-        let now = self.0.lock().await;
-        (now.endpoint.clone(), now.number)
     }
 
     /// Holds the way until what has to be done with another hub first is done.
@@ -53,29 +56,42 @@ impl Way {
 }
 
 impl Now {
-    pub(super) fn number(&self) -> u64 {
-        self.number
+    /// The hub, and its number.
+    pub(super) fn hub(&self) -> (Endpoint, u64) {
+        (self.endpoint.clone(), self.number)
     }
 
-    /// Another hub after this one, if there can be one.
-    pub(super) async fn another(&mut self) -> Option<Endpoint> {
-        let home = self.home.as_ref()?;
-        match found(home).await {
+    /// Whether there is a hub to go on with. It has another number if it is another one.
+    pub(super) async fn another(&mut self, seek: Seek) -> bool {
+        let Some(home) = self.home.as_ref() else { return false };
+        let found = match seek {
+            Seek::OrStart => AnyHub::get(home, Stay::WithCommand).await.and_then(|hub| opened(home, hub)),
+            Seek::Running => match AnyHub::find(home).await {
+                Some(hub) => opened(home, hub),
+                None => {
+                    tracing::debug!("no hub runs, and none is needed yet");
+                    return false;
+                }
+            },
+        };
+        match found {
             Ok((endpoint, hub)) => {
-                (self.endpoint, self.hub) = (endpoint.clone(), Some(hub));
-                self.number += 1;
-                Some(endpoint)
+                if hub.is_here() || endpoint != self.endpoint {
+                    (self.endpoint, self.hub) = (endpoint, Some(hub));
+                    self.number += 1;
+                }
+                true
             }
             Err(error) => {
                 tracing::warn!(code = %error.code(), "no other hub: {}", error.message());
-                None
+                false
             }
         }
     }
 }
 
-async fn found(home: &Home) -> Result<(Endpoint, AnyHub), ActionError> {
-    let hub = AnyHub::get(home, Stay::WithCommand).await?;
+/// How one comes into this hub.
+fn opened(home: &Home, hub: AnyHub) -> Result<(Endpoint, AnyHub), ActionError> {
     let token = std::fs::read_to_string(home.token()).map_err(|error| {
         let message = format!("Cannot read {}: {}.", home.token().display(), error.kind());
         ActionError::new(Code::StorageIo, message)
