@@ -79,7 +79,7 @@ impl Context {
     /// Asks whoever called, and waits for the answer.
     ///
     /// On some surfaces the action begins anew with the answer: what it changes belongs after its last question. The key tells
-    /// one question of the action from another.
+    /// one question of the action from another. A question that is asked anew must be the same, or it is put to the caller again.
     pub async fn ask(&self, key: &str, question: Question) -> Result<Answer, ActionError> {
         let mut answers = self.ask_all([(key.to_owned(), question)].into()).await?;
         answers.remove(key).ok_or_else(|| ActionError::internal("a question came back without its answer"))

@@ -66,8 +66,7 @@ async fn review_run(input: Review, ctx: &Context) -> Result<String, ActionError>
         "Review this run of an AI agent for the person who is responsible for it. {JUDGE}"
     ));
     prompt.run(&standing)?;
-    let (steps, left_out) = steps(&engine, &standing, STEPS_MAX).await?;
-    prompt.steps(&steps, left_out);
+    prompt.steps(&Steps::of(&engine, &standing, STEPS_MAX).await?);
     if standing.run.review.is_some() {
         changes(&engine, run, &mut prompt).await?;
     } else {
@@ -128,8 +127,7 @@ async fn summarise_failures(input: Failures, ctx: &Context) -> Result<String, Ac
     prompt.say(&format!("Runs that failed, newest first: {}.", runs.len()));
     for standing in &runs {
         prompt.run(standing)?;
-        let (steps, left_out) = steps(&engine, standing, STEPS_OF_FAILURE_MAX).await?;
-        prompt.steps(&steps, left_out);
+        prompt.steps(&Steps::of(&engine, standing, STEPS_OF_FAILURE_MAX).await?);
     }
     Ok(prompt.ends_with(
         "Group them by what went wrong, the most frequent first. For each group: the cause as far as the record tells it, the \
@@ -137,28 +135,51 @@ async fn summarise_failures(input: Failures, ctx: &Context) -> Result<String, Ac
     ))
 }
 
-/// The last steps of a run, oldest first, and how many earlier ones are left out.
-async fn steps(
-    engine: &Engine,
-    standing: &Standing,
-    steps_max: usize,
-) -> Result<(VecDeque<String>, usize), ActionError> {
-    let mut after = standing.sequence.saturating_sub(EVENTS_READ_MAX);
-    let (mut steps, mut left_out) = (VecDeque::new(), 0);
-    while after < standing.sequence {
-        let page = engine.events(standing.run.id, after, EVENTS_PAGE).await.map_err(failed)?;
-        let Some(last) = page.last() else { break };
-        after = last.sequence;
-        for event in &page {
-            let Some(step) = step(&serde_json::from_slice(&event.body)?) else { continue };
-            if steps.len() == steps_max {
-                steps.pop_front();
-                left_out += 1;
+/// The last steps of a run.
+#[derive(Default)]
+struct Steps {
+    /// Oldest first.
+    told: VecDeque<String>,
+    /// So many earlier ones are left out.
+    left_out: usize,
+    /// So many events before all of them were not looked at.
+    unread: u64,
+}
+
+impl Steps {
+    async fn of(engine: &Engine, standing: &Standing, steps_max: usize) -> Result<Steps, ActionError> {
+        let unread = standing.sequence.saturating_sub(EVENTS_READ_MAX);
+        let mut steps = Steps { unread, ..Steps::default() };
+        let mut after = unread;
+        while after < standing.sequence {
+            let page = engine.events(standing.run.id, after, EVENTS_PAGE).await.map_err(failed)?;
+            let Some(last) = page.last() else { break };
+            after = last.sequence;
+            for event in &page {
+                let Some(step) = step(&serde_json::from_slice(&event.body)?) else { continue };
+                if steps.told.len() == steps_max {
+                    steps.told.pop_front();
+                    steps.left_out += 1;
+                }
+                steps.told.push_back(step);
             }
-            steps.push_back(step);
+        }
+        Ok(steps)
+    }
+
+    /// What stands above them.
+    fn headline(&self) -> String {
+        match (self.left_out, self.unread) {
+            (0, 0) => "Its steps, oldest first:".to_owned(),
+            (left_out, 0) => {
+                format!("Its last steps, oldest first; {left_out} earlier ones are left out:")
+            }
+            (left_out, unread) => format!(
+                "Its last steps, oldest first; {left_out} earlier ones are left out, and the run's first {unread} events were not \
+                 looked at:"
+            ),
         }
     }
-    Ok((steps, left_out))
 }
 
 /// What an event says in a line, where it says something to a reviewer.
@@ -271,12 +292,9 @@ impl Prompt {
         Ok(())
     }
 
-    fn steps(&mut self, steps: &VecDeque<String>, left_out: usize) {
-        match left_out {
-            0 => self.say("Its steps, oldest first:"),
-            _ => self.say(&format!("Its last steps, oldest first; {left_out} earlier ones are left out:")),
-        }
-        steps.iter().for_each(|step| self.quote(step));
+    fn steps(&mut self, steps: &Steps) {
+        self.say(&steps.headline());
+        steps.told.iter().for_each(|step| self.quote(step));
     }
 
     fn ends_with(mut self, end: &str) -> String {
@@ -315,6 +333,15 @@ mod tests {
         let text = prompt.ends_with("Say.");
         assert!(text.len() < 1_000 && !text.contains("xx"), "{text}");
         assert!(text.contains(&format!("{} bytes", PROMPT_BYTES_MAX + 3 + 4)), "{text}");
+    }
+
+    #[test]
+    fn j06_what_of_a_run_is_not_told_is_said() {
+        let headline = |left_out, unread| Steps { left_out, unread, ..Steps::default() }.headline();
+        assert_eq!(headline(0, 0), "Its steps, oldest first:");
+        assert_eq!(headline(3, 0), "Its last steps, oldest first; 3 earlier ones are left out:");
+        let long = headline(3, 7);
+        assert!(long.contains("; 3 earlier ones") && long.contains("the run's first 7 events"), "{long}");
     }
 
     #[test]

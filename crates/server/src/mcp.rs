@@ -6,6 +6,7 @@ mod approvals;
 mod changes;
 mod runs;
 mod tried;
+mod validity;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +30,11 @@ const ABOUT: &str = "Runyard runs AI agents in their own copy of a workspace. St
                      without asking waits as an approval (runyard://approvals); only a person decides it, after reading exactly \
                      what is asked.";
 
+/// What changes with every run. An agent reads its own part there, and would else hear of all the others.
+const ACROSS_RUNS: [&str; 2] = [RUNS, APPROVALS];
+const RUNS: &str = "runyard://runs";
+const APPROVALS: &str = "runyard://approvals";
+
 /// The route `/mcp`, to stand behind the guard.
 pub(crate) fn routes(
     name: &str,
@@ -38,10 +44,13 @@ pub(crate) fn routes(
     stop: &CancellationToken,
 ) -> Router {
     let changes = Changes::default();
+    let runs = Arc::new(RunTasks::new(engine.clone(), runtime.clone()));
     let api = McpApi::new(name, version, runtime.clone())
         .about(ABOUT)
         .changes(changes.clone())
-        .followed_tasks(Arc::new(RunTasks::new(runtime.clone())));
+        .watched_by_people(ACROSS_RUNS)
+        .followed_tasks(Arc::clone(&runs) as _)
+        .described_by(runs);
     let beside = Beside {
         engine: engine.clone(),
         runtime: runtime.clone(),
@@ -62,11 +71,19 @@ struct Beside {
 }
 
 async fn beside_each(State(beside): State<Arc<Beside>>, request: Request, next: Next) -> Response {
-    let Beside { engine, runtime, changes, stop, begun } = &*beside;
+    let Beside { engine, changes, stop, begun, .. } = &*beside;
     // What changes is told from the first request on: a hub that nobody speaks MCP with follows nothing.
     if !begun.swap(true, Ordering::Relaxed) {
         tokio::spawn(changes::tell(engine.clone(), changes.clone(), stop.clone()));
     }
+    let token = validity::ending_token(engine, request.headers());
+    let response = audited(&beside, request, next).await;
+    validity::while_valid(engine, token, response)
+}
+
+/// What an agent looks for and is not there is recorded before it is told so.
+async fn audited(beside: &Beside, request: Request, next: Next) -> Response {
+    let Beside { engine, runtime, .. } = beside;
     let agent = request.extensions().get::<Arc<Actor>>().filter(|actor| actor.is_agent()).cloned();
     let Some(agent) = agent else { return next.run(request).await };
     let (parts, body) = request.into_parts();

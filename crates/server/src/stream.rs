@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Shared;
 use crate::frames::{Frames, Place};
 
-/// So many streams are open at once; the server's other connections are left for everything else.
+/// So many streams are open at once; the server's other connections are left for everything else, and some of those for MCP.
 pub const STREAMS_MAX: usize = 1_536;
 /// How often a silent stream says that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -30,7 +30,7 @@ const PAGE_EVENTS_MAX: u32 = 64;
 const FRAME_BYTES_MAX: usize = 16 * 1024;
 
 /// The last word to a reader whose token was revoked or has expired. It is no event: whoever comes back is told as anyone is.
-const NOT_VALID: &[u8] = b": the token is not valid any more\n\n";
+pub(crate) const NOT_VALID: &[u8] = b": the token is not valid any more\n\n";
 
 /// The streams that are open.
 pub(crate) struct Streams {
@@ -111,9 +111,14 @@ async fn begin(
 
 /// The token that the reader came with, if it is one that can be revoked or expire.
 fn named_token(engine: &Engine, headers: &HeaderMap) -> Option<String> {
-    let (_, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    let token = token.trim();
+    let token = bearer(headers)?;
     engine.installation().holder(token).map(|_| token.to_owned())
+}
+
+/// The token of a request that the guard has let in.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (_, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    Some(token.trim())
 }
 
 /// Returns when the token lets nobody in any more.

@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::output::styled;
 use self::output::{Mode, show};
+pub(crate) use self::terminal_text::json_printable;
 pub use self::terminal_text::{one_line, printable};
 
 /// An extra command of an application.

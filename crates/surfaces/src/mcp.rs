@@ -13,6 +13,7 @@ mod calls;
 mod changes;
 mod http;
 mod lines;
+mod listeners;
 mod prompts;
 mod reports;
 mod resources;
@@ -22,15 +23,21 @@ mod stdio;
 mod tasks;
 mod tools;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use runyard_actions::Runtime;
+use runyard_domain::Actor;
+use serde_json::Value;
 
 pub use self::changes::Changes;
 pub use self::http::endpoint;
+pub use self::listeners::LISTENERS_MAX;
 pub use self::stdio::serve_stdio;
 pub use self::tasks::{FollowedTasks, TaskState, TaskView};
 
+use self::listeners::Listeners;
 use self::rounds::Rounds;
 use self::tasks::TaskTable;
 use crate::seal::Seal;
@@ -58,6 +65,18 @@ pub(crate) struct Shared {
     pub(crate) changes: Changes,
     pub(crate) tasks: TaskTable,
     pub(crate) followed: Option<Arc<dyn FollowedTasks>>,
+    pub(crate) describes: Option<Arc<dyn Describe>>,
+    pub(crate) for_people: HashSet<String>,
+    pub(crate) listeners: Listeners,
+}
+
+/// What an application knows of its actions beyond what they say of themselves.
+#[async_trait]
+pub trait Describe: Send + Sync {
+    /// What a person should read before they confirm a call with this input; nothing where the input says it all.
+    async fn describe(&self, actor: &Arc<Actor>, action: &str, input: &Value) -> Option<String>;
+    /// The input with which a resource is read, given the one that its address makes. It checks nothing: the action does.
+    async fn reading(&self, action: &str, input: Value) -> Value;
 }
 
 impl McpApi {
@@ -73,6 +92,9 @@ impl McpApi {
             changes: Changes::default(),
             tasks: TaskTable::default(),
             followed: None,
+            describes: None,
+            for_people: HashSet::new(),
+            listeners: Listeners::default(),
         }))
     }
 
@@ -92,6 +114,18 @@ impl McpApi {
     #[must_use]
     pub fn followed_tasks(self, tasks: Arc<dyn FollowedTasks>) -> Self {
         self.with(|shared| shared.followed = Some(tasks))
+    }
+
+    /// What the application knows of its actions.
+    #[must_use]
+    pub fn described_by(self, describes: Arc<dyn Describe>) -> Self {
+        self.with(|shared| shared.describes = Some(describes))
+    }
+
+    /// What no agent may watch, though it may read its part: it changes with what is not the agent's.
+    #[must_use]
+    pub fn watched_by_people<T: Into<String>>(self, addresses: impl IntoIterator<Item = T>) -> Self {
+        self.with(|shared| shared.for_people = addresses.into_iter().map(Into::into).collect())
     }
 
     /// The application's name.

@@ -16,6 +16,7 @@ use mcp_support::{Kind, call, mcp_server, newer, newer_notification, older, resu
 use serde_json::{Value, json};
 use support::client::Request;
 use support::server::{ADA, BOB, BOT, Server};
+use tokio::task::JoinSet;
 
 /// The code of the failure envelope that a tool's result carries.
 #[track_caller]
@@ -96,7 +97,7 @@ async fn cve_2026_59950_cve_2025_52882_no_route_becomes_a_websocket_and_asking_f
         let elsewhere = server.send(upgrade().with("Host", "evil.example")).await;
         assert_eq!(elsewhere.outcome(), (421, "HOST_NOT_ALLOWED".to_owned()), "{path}");
         for request in [upgrade(), upgrade().without("Authorization")] {
-            let answer = server.send(request).await;
+            let answer = server.any(request).await;
             assert_ne!(answer.status, 101, "{path}");
         }
     }
@@ -215,6 +216,68 @@ async fn a_caller_with_too_many_sessions_is_refused_further_ones_and_nobody_else
     let ended = server.any(end.with("MCP-Protocol-Version", "2025-11-25")).await;
     assert!((200..300).contains(&ended.status), "{ended:?}");
     server.session(BOT, json!({})).await;
+}
+
+// An agent that listened often enough took every connection, so that nobody could end its run.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_with_too_many_streams_is_refused_further_ones_and_nobody_else_is() {
+    const STREAMS_OF_CALLER_MAX: usize = 32;
+    let server = mcp_server().await;
+    let session = server.session(BOT, json!({})).await;
+    let stream = server.get("/mcp").by(BOT).with("Accept", "text/event-stream");
+    let in_session = stream.with("Mcp-Session-Id", &session).with("MCP-Protocol-Version", "2025-11-25");
+    let watched = json!({"notifications": {"toolsListChanged": true}});
+    let listen = |token| newer(&server, token, 1, "subscriptions/listen", watched.clone());
+    let held = server.stream(&in_session).await;
+    let mut listening = JoinSet::new();
+    for _ in 0..STREAMS_OF_CALLER_MAX {
+        let mut stream = server.stream(&listen(BOT)).await;
+        let begun = stream.message().await.unwrap();
+        assert_eq!(begun["method"], "notifications/subscriptions/acknowledged", "{begun}");
+        listening.spawn(async move { stream.message().await });
+    }
+    // Together with the one of the session that is one too many, whichever it is.
+    let refused = listening.join_next().await.unwrap().unwrap().unwrap();
+    assert!(refused["error"]["message"].as_str().unwrap().starts_with("Too many streams"), "{refused}");
+    assert!(listening.try_join_next().is_none(), "all others go on");
+    let again = server.any(in_session.clone()).await;
+    assert_eq!((again.status, &again.json()["error"]["message"]), (503, &refused["error"]["message"]));
+    assert!(server.result(newer(&server, BOT, 1, "tools/list", json!({}))).await["tools"].is_array());
+    server.stream(&listen(ADA)).await.message().await.unwrap();
+    // Those that have ended make room.
+    drop(held);
+    listening.shutdown().await;
+    for _ in 0..STREAMS_OF_CALLER_MAX {
+        let mut client = server.connect().await;
+        client.write(&in_session.bytes()).await;
+        if client.head_only().await.status == 200 {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("there is never room again");
+}
+
+// Whatever else could not be read, the call was carried out.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_parameters_cannot_be_read_is_not_carried_out() {
+    let server = mcp_server().await;
+    let confirmed = json!({"io.runyard/options": {"confirm": true}});
+    for unread in
+        [json!({"requestState": 5}), json!({"inputResponses": 5}), json!({"task": 5, "requestState": []})]
+    {
+        let mut more = unread.clone();
+        more["_meta"] = confirmed.clone();
+        let answer = server.told(erase(ADA, &server, "all", more)).await.pop().unwrap();
+        assert_eq!(answer["error"]["code"], -32602, "{unread}: {answer}");
+    }
+    assert_eq!(server.erased(), 0);
+    // Arguments that are no object are an input that is not valid, and nothing else.
+    let told = server.result(newer(&server, ADA, 1, "tools/call", call("erase", json!("all")))).await;
+    assert_eq!(code(&told), "VALIDATION_ERROR");
+    let told = server.result(newer(&server, ADA, 1, "tools/call", call("absent", json!("all")))).await;
+    assert_eq!(code(&told), "ACTION_NOT_FOUND");
+    assert_eq!(server.erased(), 0);
 }
 
 // CVE-2026-52869: whoever knew the id of a session was in it.

@@ -34,6 +34,11 @@ pub(super) fn is_about_changes(approval: &Value) -> bool {
 
 /// The form; of changes also these lines.
 pub(super) fn question(approval: &Value, changes: &[String]) -> Question {
+    Question::form(shown(approval, changes), fields(approval))
+}
+
+/// What a person reads before they decide.
+pub(super) fn shown(approval: &Value, changes: &[String]) -> String {
     let text = |name: &str| one_line(approval[name].as_str().unwrap_or_default());
     let mut lines =
         vec![text("title"), format!("Why it is asked: {} (risk: {})", text("reason"), text("risk"))];
@@ -50,7 +55,7 @@ pub(super) fn question(approval: &Value, changes: &[String]) -> Question {
     } else {
         lines.extend_from_slice(changes);
     }
-    Question::form(lines.join("\n"), fields(approval))
+    lines.join("\n")
 }
 
 /// Each field of the request, whole.

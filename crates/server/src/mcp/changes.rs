@@ -11,6 +11,8 @@ use serde::Deserialize;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::{APPROVALS, RUNS};
+
 /// So many live runs are followed at a time. Those beyond are followed as soon as others have ended.
 const RUNS_FOLLOWED_MAX: usize = 256;
 /// So many runs are looked at together.
@@ -122,15 +124,15 @@ fn told<'a>(changes: &Changes, run: &str, events: impl Iterator<Item = &'a [u8]>
 
 /// The addresses at which something else is read from now on, and whether the run is over.
 fn addresses<'a>(run: &str, events: impl Iterator<Item = &'a [u8]>) -> (BTreeSet<String>, bool) {
-    let of_run = format!("runyard://runs/{run}");
+    let of_run = format!("{RUNS}/{run}");
     let mut addresses = BTreeSet::from([format!("{of_run}/events")]);
     let mut over = false;
     for event in events {
         let Ok(Event { kind, payload }) = serde_json::from_slice(event) else { continue };
         match kind.as_str() {
             "run.approval.requested" | "run.approval.resolved" | "run.approval.snoozed" => {
-                addresses.insert("runyard://approvals".to_owned());
-                addresses.extend(payload.approval_id.map(|id| format!("runyard://approvals/{id}")));
+                addresses.insert(APPROVALS.to_owned());
+                addresses.extend(payload.approval_id.map(|id| format!("{APPROVALS}/{id}")));
             }
             "run.diff.ready" | "run.applying" | "run.applied" => {
                 addresses.insert(format!("{of_run}/diff"));
@@ -140,7 +142,7 @@ fn addresses<'a>(run: &str, events: impl Iterator<Item = &'a [u8]>) -> (BTreeSet
             // A note: where the run stands is what it was.
             _ => continue,
         }
-        addresses.extend([of_run.clone(), "runyard://runs".to_owned()]);
+        addresses.extend([of_run.clone(), RUNS.to_owned()]);
     }
     (addresses, over)
 }

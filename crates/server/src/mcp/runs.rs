@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use runyard_control::{Answer, Envelope, Invocation};
+use runyard_engine::Engine;
 use runyard_surfaces::http::{ActionError, Actor, Runtime, Surface};
-use runyard_surfaces::mcp::{FollowedTasks, TaskState, TaskView};
+use runyard_surfaces::mcp::{Describe, FollowedTasks, TaskState, TaskView};
 use serde_json::{Value, json};
 
 use super::approvals;
@@ -17,15 +18,18 @@ use super::approvals;
 const BEGINS: &str = "run_create";
 /// So many approvals of a run are asked about at a time. The next ones follow when these are answered.
 const QUESTIONS_MAX: usize = 16;
+/// So many of a run's last events are read as a resource.
+const EVENTS_MAX: u64 = 100;
 
 /// The runs of a hub.
 pub(super) struct RunTasks {
+    engine: Engine,
     runtime: Runtime,
 }
 
 impl RunTasks {
-    pub(super) fn new(runtime: Runtime) -> Self {
-        RunTasks { runtime }
+    pub(super) fn new(engine: Engine, runtime: Runtime) -> Self {
+        RunTasks { engine, runtime }
     }
 
     async fn call(&self, actor: &Arc<Actor>, action: &str, input: Value) -> Envelope {
@@ -59,17 +63,17 @@ impl RunTasks {
             if approval["state"] != "open" {
                 continue;
             }
-            let changes = match approvals::is_about_changes(&approval) {
-                true => self.changes(actor, &approval).await,
-                false => Vec::new(),
-            };
+            let changes = self.changes(actor, &approval).await;
             questions.insert(approvals::key(&approval), approvals::question(&approval, &changes));
         }
         questions
     }
 
-    /// The changes that an approval is about, as lines.
+    /// The changes that an approval is about, as lines; none where it is about something else.
     async fn changes(&self, actor: &Arc<Actor>, approval: &Value) -> Vec<String> {
+        if !approvals::is_about_changes(approval) {
+            return Vec::new();
+        }
         let run = &approval["runId"];
         let shown = async {
             let diff = json!({"id": run, "limit": approvals::FILES_MAX});
@@ -176,5 +180,34 @@ impl FollowedTasks for RunTasks {
         }
         let ended = self.call(actor, "run_cancel", json!({ "id": id })).await.outcome;
         Some(ended.map(drop).map_err(ActionError::from))
+    }
+}
+
+#[async_trait]
+impl Describe for RunTasks {
+    /// A decision names an approval; whoever confirms it reads what that asks.
+    async fn describe(&self, actor: &Arc<Actor>, action: &str, input: &Value) -> Option<String> {
+        if action != "approval_resolve" {
+            return None;
+        }
+        let approval =
+            self.data(actor, "approval_show", json!({ "id": input["id"] })).await?["approval"].take();
+        let shown = approvals::shown(&approval, &self.changes(actor, &approval).await);
+        Some(match approval["digest"] == input["digest"] {
+            true => shown,
+            false => format!("The decision names other content than what is asked:\n\n{shown}"),
+        })
+    }
+
+    /// Whoever reads the events of a run by their address wants the last ones: it has no place for where to go on.
+    async fn reading(&self, action: &str, mut input: Value) -> Value {
+        let run = input["id"].as_str().and_then(|id| id.parse().ok());
+        if let Some(run) = run.filter(|_| action == "run_events")
+            && let Ok(standing) = self.engine.run(run).await
+        {
+            input["after"] = standing.sequence.saturating_sub(EVENTS_MAX).into();
+            input["limit"] = EVENTS_MAX.into();
+        }
+        input
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn json_for_stdout(json: String) -> String {
 
 /// The same JSON with everything escaped that nobody would see on a terminal and JSON leaves as it is. Such characters are only
 /// ever inside its strings; the line breaks between its values stay.
-pub(super) fn json_printable(json: &str) -> String {
+pub(crate) fn json_printable(json: &str) -> String {
     let mut clean = String::with_capacity(json.len());
     for character in json.chars() {
         if hidden(character) && !character.is_ascii_whitespace() {

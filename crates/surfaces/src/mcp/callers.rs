@@ -19,6 +19,8 @@ use runyard_domain::Code;
 use serde_json::json;
 use tokio::sync::Notify;
 
+use super::rounds::Answers;
+
 /// Which way of asking the negotiated revision has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wire {
@@ -72,6 +74,11 @@ pub(super) fn needed(kind: QuestionKind) -> ClientCapabilities {
     needed
 }
 
+/// The failure of an action that asks what its client cannot answer.
+pub(super) fn unable() -> ActionError {
+    ActionError::new(Code::UnsupportedSurface, "The client cannot answer such a question.")
+}
+
 /// A question in the protocol's words.
 pub(super) fn input_request(question: &Question) -> Result<InputRequest, ActionError> {
     let unfit = |error: serde_json::Error| {
@@ -113,8 +120,7 @@ impl Caller for SessionCaller {
         let mut answers = BTreeMap::new();
         for (key, question) in questions {
             if !self.can_answer(question.kind()) {
-                let message = "The client cannot answer such a question.";
-                return Err(ActionError::new(Code::UnsupportedSurface, message));
+                return Err(unable());
             }
             let request = match input_request(&question)? {
                 InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
@@ -153,14 +159,21 @@ pub(super) enum Unanswered {
 /// Knows the answers so far, and holds the action where it asks for more.
 pub(super) struct RoundCaller {
     abilities: Abilities,
-    answers: BTreeMap<String, Answer>,
+    answers: Answers,
+    asked: Mutex<Answers>,
     unanswered: Mutex<Option<Unanswered>>,
     stopped: Notify,
 }
 
 impl RoundCaller {
-    pub(super) fn new(abilities: Abilities, answers: BTreeMap<String, Answer>) -> Self {
-        RoundCaller { abilities, answers, unanswered: Mutex::default(), stopped: Notify::new() }
+    pub(super) fn new(abilities: Abilities, answers: Answers) -> Self {
+        let (asked, unanswered) = (Mutex::default(), Mutex::default());
+        RoundCaller { abilities, answers, asked, unanswered, stopped: Notify::new() }
+    }
+
+    /// What was asked in this round, with the answers that were taken.
+    pub(super) fn asked(&self) -> Answers {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until the action asks something that is not answered yet.
@@ -193,8 +206,11 @@ impl Caller for RoundCaller {
     ) -> Result<BTreeMap<String, Answer>, ActionError> {
         let (mut answers, mut open) = (BTreeMap::new(), BTreeMap::new());
         for (key, question) in questions {
-            match self.answers.get(&key).filter(|answer| question.takes(answer)) {
-                Some(answer) => drop(answers.insert(key, answer.clone())),
+            let answer = self.answers.to(&key, &question).cloned();
+            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            asked.note(key.clone(), &question, answer.clone());
+            match answer {
+                Some(answer) => drop(answers.insert(key, answer)),
                 None => drop(open.insert(key, question)),
             }
         }

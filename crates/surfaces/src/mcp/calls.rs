@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rmcp::ErrorData;
@@ -14,14 +15,19 @@ use runyard_actions::{
 };
 use runyard_domain::{Actor, Code, Surface};
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::callers::{Abilities, RoundCaller, SessionCaller, Unanswered, Wire, input_request, needed};
 use super::reports::Reports;
-use super::rounds::About;
+use super::rounds::{About, Answers};
 use super::{CONFIRM_KEY, OPTIONS_KEY, Shared};
+use crate::cli::json_printable;
 
 /// A call may take so long, retries, waits and questions included.
 const CALL_TIME_MAX_MS: u64 = 60 * 60 * 1000;
+/// So much of an input a person reads before they confirm; they are told where it goes on.
+const SHOWN_CHARS_MAX: usize = 4_000;
 
 /// What a request asks for.
 pub(super) struct Asked {
@@ -57,8 +63,7 @@ impl Request<'_> {
     /// Carries it out.
     pub(super) async fn call(&self, asked: Asked) -> Result<Ended, ErrorData> {
         let abilities = Abilities::of(self.context);
-        let action = self.shared.runtime.actions().find(|action| action.name() == asked.action).cloned();
-        let task = action.as_ref().map_or(TaskUse::Never, |action| action.spec().task);
+        let task = self.action(&asked.action).map_or(TaskUse::Never, |action| action.spec().task);
         if task == TaskUse::Required && !abilities.follows_tasks() {
             let needed = ClientCapabilities::builder().enable_tasks().build();
             return Err(ErrorData::missing_required_client_capability(needed));
@@ -94,10 +99,15 @@ impl Request<'_> {
         }
     }
 
+    /// The action, if anybody may know of it here.
+    fn action(&self, name: &str) -> Option<&Action> {
+        let runtime = &self.shared.runtime;
+        runtime.actions().find(|action| action.name() == name && runtime.exposes(action, Surface::Mcp))
+    }
+
     /// One round on the newer wire: to the end, or to the next question.
     async fn round(&self, asked: Asked, abilities: Abilities) -> Result<Ended, ErrorData> {
-        let answers = self.answers(&asked)?;
-        let caller = Arc::new(RoundCaller::new(abilities, answers.clone()));
+        let caller = Arc::new(RoundCaller::new(abilities, self.answers(&asked)?));
         let invocation = self.invocation(&asked, caller.clone());
         let unanswered = tokio::select! {
             biased;
@@ -111,7 +121,7 @@ impl Request<'_> {
                 let requests = requests.collect::<Result<_, ActionError>>();
                 let requests =
                     requests.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-                let state = self.shared.rounds.close(&self.about(&asked), &answers, Timestamp::now());
+                let state = self.shared.rounds.close(&self.about(&asked), &caller.asked(), Timestamp::now());
                 Ok(Ended::InputRequired(InputRequiredResult::new(Some(requests), Some(state))))
             }
         }
@@ -122,7 +132,7 @@ impl Request<'_> {
     }
 
     /// All answers that the request brings.
-    fn answers(&self, asked: &Asked) -> Result<BTreeMap<String, Answer>, ErrorData> {
+    fn answers(&self, asked: &Asked) -> Result<Answers, ErrorData> {
         let (state, came) = (asked.state.as_deref(), asked.answers.clone());
         self.shared.rounds.open(&self.about(asked), state, came, Timestamp::now())
     }
@@ -139,9 +149,10 @@ impl Request<'_> {
         let id = begun.id.clone();
         let mut invocation = self.invocation(asked, begun.caller.clone());
         invocation.cancel = Some(begun.cancel.clone());
-        let runtime = self.shared.runtime.clone();
+        let shared = Arc::clone(self.shared);
         tokio::spawn(async move {
-            let envelope = confirmed(invocation, &*begun.caller.clone(), |call| runtime.invoke(call)).await;
+            let invoke = |call| shared.runtime.invoke(call);
+            let envelope = confirmed(&shared, invocation, &*begun.caller.clone(), invoke).await;
             begun.end(envelope);
         });
         Ok(Ended::Task(id))
@@ -156,16 +167,19 @@ impl Request<'_> {
         for word in options.keys() {
             taken.refuse(Issue::at(word, format!("Unexpected property \"{word}\".")));
         }
+        let of_action = self.action(&asked.action).and_then(|action| action.spec().deadline_ms);
+        let of_caller = taken.deadline_ms.filter(|ms| *ms > 0);
+        let within_ms = [of_action, of_caller].into_iter().flatten().fold(CALL_TIME_MAX_MS, u64::min);
         let (name, input) = (asked.action.clone(), asked.input.clone());
         Invocation::new(name, input, Surface::Mcp, Arc::clone(&self.actor))
             .options(taken)
-            .within_ms(CALL_TIME_MAX_MS)
+            .within_ms(within_ms)
             .cancel_with(self.context.ct.clone())
             .asking(caller)
     }
 
     async fn run(&self, invocation: Invocation, caller: &dyn Caller) -> Envelope {
-        confirmed(invocation, caller, |call| self.followed(call)).await
+        confirmed(self.shared, invocation, caller, |call| self.followed(call)).await
     }
 
     /// Invokes, and tells what happens meanwhile.
@@ -192,22 +206,41 @@ impl Request<'_> {
 
 /// Invokes; where a confirmation is missing, and there is a person to be asked, asks and invokes again.
 ///
-/// An agent is never asked: inside a run the gate decides.
+/// An agent is never asked: inside a run the gate decides. The time that a person takes is the call's, and whoever cancels the
+/// call takes the question back.
 async fn confirmed<F: Future<Output = Envelope>>(
+    shared: &Shared,
     invocation: Invocation,
     caller: &dyn Caller,
     invoke: impl Fn(Invocation) -> F,
 ) -> Envelope {
     let mut again = invocation.clone();
+    let within_ms = invocation.within_ms.unwrap_or(CALL_TIME_MAX_MS);
+    let ends = Instant::now() + Duration::from_millis(within_ms);
     let envelope = invoke(invocation).await;
     let missing = envelope.error().is_some_and(|failure| failure.code == Code::ConfirmationRequired);
     if !missing || again.actor.is_agent() || !caller.can_answer(QuestionKind::Form) {
         return envelope;
     }
-    let questions = [(CONFIRM_KEY.to_owned(), confirmation(&envelope, &again.input))].into();
-    match caller.ask(questions).await {
+    let action = envelope.meta.action.as_deref().unwrap_or_default();
+    let about = match &shared.describes {
+        Some(describes) => describes.describe(&again.actor, action, &again.input).await,
+        None => None,
+    };
+    let question = confirmation(action, about.as_deref(), &again.input);
+    let questions = [(CONFIRM_KEY.to_owned(), question)].into();
+    let ended = |error| Envelope::refusal(Surface::Mcp, envelope.meta.action.as_deref(), error);
+    let answered = tokio::select! {
+        biased;
+        () = cancelled(again.cancel.as_ref()) => return ended(ActionError::cancelled()),
+        () = tokio::time::sleep_until(ends) => return ended(unconfirmed(within_ms)),
+        answered = caller.ask(questions) => answered,
+    };
+    match answered {
         Ok(answers) if answers.get(CONFIRM_KEY).is_some_and(says_yes) => {
             again.options.confirm = true;
+            let left = ends.saturating_duration_since(Instant::now());
+            again.within_ms = Some(u64::try_from(left.as_millis()).unwrap_or(within_ms));
             invoke(again).await
         }
         // Nobody said yes, so what was missing is missing.
@@ -215,11 +248,23 @@ async fn confirmed<F: Future<Output = Envelope>>(
     }
 }
 
-/// What a person is asked: the action and its exact input.
-fn confirmation(envelope: &Envelope, input: &Value) -> Question {
-    let action = envelope.meta.action.as_deref().unwrap_or_default();
-    let input = serde_json::to_string_pretty(input).unwrap_or_default();
-    let message = format!("Run \"{action}\"? It cannot be taken back.\n\n{input}");
+async fn cancelled(token: Option<&CancellationToken>) {
+    match token {
+        Some(token) => token.cancelled().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn unconfirmed(within_ms: u64) -> ActionError {
+    let message = format!("Nobody confirmed within the call's deadline of {within_ms}ms.");
+    ActionError::new(Code::Timeout, message).retryable()
+}
+
+/// What a person is asked: the action, what the application says of it, and its exact input, in characters that they see.
+fn confirmation(action: &str, about: Option<&str>, input: &Value) -> Question {
+    let about = about.map(|about| format!("{about}\n\n")).unwrap_or_default();
+    let input = shown(json_printable(&format!("{input:#}")));
+    let message = format!("Run \"{action}\"? It cannot be taken back.\n\n{about}{input}");
     let schema = json!({
         "type": "object",
         "properties": {
@@ -233,6 +278,16 @@ fn confirmation(envelope: &Envelope, input: &Value) -> Question {
         "required": ["confirm"],
     });
     Question::form(message, schema)
+}
+
+/// The beginning of a text that is too long to be read, and how much is left out.
+fn shown(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(SHOWN_CHARS_MAX) {
+        let more = text[end..].chars().count();
+        text.truncate(end);
+        text.push_str(&format!("\n\n[{more} more characters are not shown here]"));
+    }
+    text
 }
 
 fn says_yes(answer: &Answer) -> bool {

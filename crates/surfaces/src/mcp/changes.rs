@@ -9,7 +9,8 @@ use rmcp::{Peer, RoleServer};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-/// So many changes wait for a client that is slow. One that misses some is told that all it watches may have changed.
+/// So many changes wait for a client that is slow. One that misses some is told that all it watches may have changed, and all
+/// lists.
 const CHANGES_AHEAD_MAX: usize = 256;
 /// So many resources may be watched by one client.
 pub(super) const WATCHED_MAX: usize = 256;
@@ -84,6 +85,9 @@ impl Coming {
                     for uri in &watched {
                         let _ = sink.notify_resource_updated(uri).await;
                     }
+                    let _ = sink.notify_tool_list_changed().await;
+                    let _ = sink.notify_prompt_list_changed().await;
+                    let _ = sink.notify_resource_list_changed().await;
                 }
                 Err(RecvError::Closed) => return,
             }
@@ -106,7 +110,9 @@ impl Coming {
                         let _ =
                             peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await;
                     }
-                    Ok(())
+                    let _ = peer.notify_tool_list_changed().await;
+                    let _ = peer.notify_prompt_list_changed().await;
+                    peer.notify_resource_list_changed().await
                 }
                 Err(RecvError::Closed) => return,
             };
@@ -146,8 +152,9 @@ mod tests {
     use rmcp::ServiceExt;
     use runyard_actions::Runtime;
     use runyard_domain::Actor;
-    use serde_json::json;
-    use tokio::io::AsyncWriteExt;
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+    use tokio::task::JoinHandle;
 
     use super::*;
     use crate::mcp::McpApi;
@@ -165,9 +172,8 @@ mod tests {
         panic!("it never came true");
     }
 
-    #[tokio::test]
-    async fn a_session_that_is_over_is_told_nothing_and_leaves_nothing_behind() {
-        let changes = Changes::default();
+    /// A client of the older wire that has said so many times that it is ready, and the server's end.
+    async fn session(changes: &Changes, ready: usize) -> (DuplexStream, JoinHandle<()>) {
         let runtime = Runtime::builder().build().unwrap();
         let api = McpApi::new("tasks", "1.0.0", runtime).changes(changes.clone());
         let (mut client, server) = tokio::io::duplex(1024 * 1024);
@@ -180,10 +186,58 @@ mod tests {
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": named});
         let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
         let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        client.write_all(format!("{initialize}\n{initialized}\n").as_bytes()).await.unwrap();
-        until(|| changes.0.receiver_count() == 1).await;
+        let said = format!("{initialize}\n{}", format!("{initialized}\n").repeat(ready));
+        client.write_all(said.as_bytes()).await.unwrap();
+        until(|| changes.0.receiver_count() >= 1).await;
+        (client, serving)
+    }
+
+    /// The methods of what a client is told until, and with, the answer to a ping.
+    async fn told(client: DuplexStream) -> Vec<Value> {
+        let (reader, mut writer) = tokio::io::split(client);
+        writer.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}\n").await.unwrap();
+        let (mut lines, mut told) = (BufReader::new(reader).lines(), Vec::new());
+        while let Some(line) = lines.next_line().await.unwrap() {
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == 9 {
+                break;
+            }
+            told.push(message["method"].clone());
+        }
+        told
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_over_is_told_nothing_and_leaves_nothing_behind() {
+        let changes = Changes::default();
+        let (client, serving) = session(&changes, 1).await;
+        assert_eq!(changes.0.receiver_count(), 1);
         drop(client);
         serving.await.unwrap();
         until(|| changes.0.receiver_count() == 0).await;
+    }
+
+    #[tokio::test]
+    async fn a_client_that_says_often_that_it_is_ready_is_told_once() {
+        let changes = Changes::default();
+        let (client, _serving) = session(&changes, 6).await;
+        // The answer to what came after them says that all of them were heard.
+        told(client).await;
+        assert_eq!(changes.0.receiver_count(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_missed_changes_is_told_that_every_list_may_have_changed() {
+        let changes = Changes::default();
+        let (client, _serving) = session(&changes, 1).await;
+        changes.tools();
+        for _ in 0..CHANGES_AHEAD_MAX {
+            changes.resource("shop://orders");
+        }
+        until(|| changes.0.is_empty()).await;
+        let lists =
+            ["tools", "prompts", "resources"].map(|list| json!(format!("notifications/{list}/list_changed")));
+        let told = told(client).await;
+        assert!(lists.iter().all(|list| told.contains(list)), "{told:?}");
     }
 }

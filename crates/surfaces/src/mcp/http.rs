@@ -8,10 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use http_body_util::BodyExt;
 use rmcp::ErrorData;
 use rmcp::model::JsonRpcError;
 use rmcp::transport::streamable_http_server::session::SessionManager;
@@ -20,6 +22,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use runyard_domain::Actor;
 use tokio_util::sync::CancellationToken;
 
+use super::listeners::NO_ROOM;
 use super::server::McpServer;
 use super::{McpApi, Shared};
 use crate::http::BODY_BYTES_MAX;
@@ -32,6 +35,8 @@ const SESSIONS_OF_CALLER_MAX: usize = 100;
 const SESSION_SILENT_MAX: Duration = Duration::from_secs(30 * 60);
 const SESSION_HEADER: &str = "mcp-session-id";
 const JSON: &str = "application/json";
+/// So much of a refusal in plain words is passed on.
+const WORDS_BYTES_MAX: usize = 4096;
 
 /// The route `/mcp`, to stand behind a guard that puts the caller (`Arc<Actor>`) into the request's extensions.
 pub fn endpoint(api: &McpApi, stop: CancellationToken) -> Router {
@@ -63,7 +68,10 @@ struct Binding {
 /// Opens the session's id on the way in and seals it on the way out.
 async fn bind(State(binding): State<Binding>, mut request: Request, next: Next) -> Response {
     let Some(actor) = request.extensions().get::<Arc<Actor>>().cloned() else {
-        return (StatusCode::UNAUTHORIZED, "A valid token is needed.").into_response();
+        return refusal(
+            StatusCode::UNAUTHORIZED,
+            ErrorData::invalid_request("A valid token is needed.", None),
+        );
     };
     let holder = actor.to_string();
     let sealed = request.headers().get(SESSION_HEADER).cloned();
@@ -71,25 +79,37 @@ async fn bind(State(binding): State<Binding>, mut request: Request, next: Next) 
     if let Some(sealed) = sealed {
         let opened = sealed.to_str().ok().and_then(|sealed| binding.open(&holder, sealed));
         let Some(id) = opened else {
-            return (StatusCode::NOT_FOUND, "There is no such session.").into_response();
+            let error = ErrorData::invalid_request("There is no such session.", None);
+            return refusal(StatusCode::NOT_FOUND, error);
         };
         request.headers_mut().insert(SESSION_HEADER, id);
     }
     let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(|media_type| {
         media_type.to_str().is_ok_and(|text| text.split(';').next().is_some_and(|name| name.trim() == JSON))
     });
+    // On the older wire a client is told what changes on a stream that it asks for.
+    let room = match *request.method() {
+        Method::GET => match binding.shared.listeners.enter(&actor) {
+            None => {
+                let error = ErrorData::invalid_request(NO_ROOM, None);
+                return refusal(StatusCode::SERVICE_UNAVAILABLE, error);
+            }
+            room => room,
+        },
+        _ => None,
+    };
     let mut response = next.run(request).await;
     if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
         return unreadable();
     }
-    if response.status().is_client_error() || response.status().is_server_error() {
-        // What is not JSON says why in plain words, and does not say that it does.
-        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-        response.headers_mut().entry(header::CONTENT_TYPE).or_insert(plain);
+    let failed = response.status().is_client_error() || response.status().is_server_error();
+    if failed && !response.headers().contains_key(header::CONTENT_TYPE) {
+        return worded(response).await;
     }
     if let Some(id) = response.headers().get(SESSION_HEADER) {
         if begins && !binding.admit(id, &holder).await {
-            return (StatusCode::SERVICE_UNAVAILABLE, "Too many sessions are open.").into_response();
+            let error = ErrorData::invalid_request("Too many sessions are open.", None);
+            return refusal(StatusCode::SERVICE_UNAVAILABLE, error);
         }
         let sealed = binding.shared.seal.close(&["session", &holder], id.as_bytes());
         match HeaderValue::from_str(&sealed) {
@@ -97,14 +117,35 @@ async fn bind(State(binding): State<Binding>, mut request: Request, next: Next) 
             Err(_) => drop(response.headers_mut().remove(SESSION_HEADER)),
         }
     }
-    response
+    match room {
+        // It is taken for as long as the stream is open.
+        Some(room) => response.map(|body| {
+            Body::new(body.map_frame(move |frame| {
+                let _taken = &room;
+                frame
+            }))
+        }),
+        None => response,
+    }
 }
 
 /// The body said that it is JSON, and then it was none, or no message of the protocol.
 fn unreadable() -> Response {
     let error = ErrorData::parse_error("The body is no JSON, or no message of the protocol.", None);
+    refusal(StatusCode::BAD_REQUEST, error)
+}
+
+/// A refusal in plain words, as a message of the protocol.
+async fn worded(response: Response) -> Response {
+    let status = response.status();
+    let words = axum::body::to_bytes(response.into_body(), WORDS_BYTES_MAX).await.unwrap_or_default();
+    let words = String::from_utf8_lossy(&words).into_owned();
+    refusal(status, ErrorData::invalid_request(words, None))
+}
+
+fn refusal(status: StatusCode, error: ErrorData) -> Response {
     let body = serde_json::to_string(&JsonRpcError::new(None, error)).unwrap_or_default();
-    (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, JSON)], body).into_response()
+    (status, [(header::CONTENT_TYPE, JSON)], body).into_response()
 }
 
 impl Binding {

@@ -9,6 +9,7 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
 
 /// The longest message.
 pub(super) const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -20,6 +21,9 @@ pub(super) struct Lines<R, W> {
     /// The line that is being read: whoever waits for it may stop waiting and come back.
     line: Vec<u8>,
     too_long: bool,
+    /// A refusal that is being written, beside whoever waits for a line: half of one would spoil the next message. One at a
+    /// time, so that a client that does not read is not read either.
+    refusing: Option<JoinHandle<()>>,
 }
 
 enum Read {
@@ -28,13 +32,14 @@ enum Read {
     End,
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
     pub(super) fn new(input: R, output: W) -> Self {
         Lines {
             input: BufReader::new(input),
             output: Arc::new(Mutex::new(output)),
             line: Vec::new(),
             too_long: false,
+            refusing: None,
         }
     }
 
@@ -60,11 +65,20 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
         }
     }
 
-    async fn refuse(&mut self, id: Option<RequestId>, code: ErrorCode, why: &'static str) {
+    fn refuse(&mut self, id: Option<RequestId>, code: ErrorCode, why: &'static str) {
         let refusal = JsonRpcError::new(id, ErrorData::new(code, why, None));
         let line = serde_json::to_vec(&refusal).unwrap_or_default();
+        let output = Arc::clone(&self.output);
         // A client that does not read has gone, which the next read tells.
-        let _ = write(Arc::clone(&self.output), line).await;
+        self.refusing = Some(tokio::spawn(async move { drop(write(output, line).await) }));
+    }
+
+    /// Waits until the last refusal is written; whoever waits may stop waiting and come back.
+    async fn refused(&mut self) {
+        if let Some(refusing) = &mut self.refusing {
+            let _ = refusing.await;
+            self.refusing = None;
+        }
     }
 }
 
@@ -98,10 +112,11 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
+            self.refused().await;
             let line = match self.read().await {
                 Err(_) | Ok(Read::End) => return None,
                 Ok(Read::TooLong) => {
-                    self.refuse(None, ErrorCode::INVALID_REQUEST, "The message is too long.").await;
+                    self.refuse(None, ErrorCode::INVALID_REQUEST, "The message is too long.");
                     continue;
                 }
                 Ok(Read::Line(line)) => line,
@@ -112,10 +127,10 @@ where
             match serde_json::from_slice(&line) {
                 Ok(message) => return Some(message),
                 Err(_) => match serde_json::from_slice::<Value>(&line) {
-                    Err(_) => self.refuse(None, ErrorCode::PARSE_ERROR, "The line is not JSON.").await,
+                    Err(_) => self.refuse(None, ErrorCode::PARSE_ERROR, "The line is not JSON."),
                     Ok(value) => {
                         let id = id_of(&value);
-                        self.refuse(id, ErrorCode::INVALID_REQUEST, "The line is no request.").await;
+                        self.refuse(id, ErrorCode::INVALID_REQUEST, "The line is no request.");
                     }
                 },
             }
@@ -123,6 +138,7 @@ where
     }
 
     async fn close(&mut self) -> std::io::Result<()> {
+        self.refused().await;
         self.output.lock().await.flush().await
     }
 }
@@ -159,6 +175,24 @@ mod tests {
             codes,
             [(Value::Null, (-32700).into()), (7.into(), (-32600).into()), (Value::Null, (-32600).into())]
         );
+    }
+
+    #[tokio::test]
+    async fn whoever_stops_waiting_for_a_line_does_not_cut_a_refusal_short() {
+        let (writer, mut reader) = tokio::io::duplex(8);
+        let input = b"nonsense\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+        let mut lines = Lines::new(std::io::Cursor::new(input.to_vec()), writer);
+        let mut begin = [0; 4];
+        tokio::select! {
+            _ = lines.receive() => panic!("the refusal does not fit before it is read"),
+            read = reader.read_exact(&mut begin) => assert_eq!(read.unwrap(), begin.len()),
+        }
+        let mut rest = String::new();
+        let mut reader = BufReader::new(reader);
+        let (message, read) = tokio::join!(lines.receive(), reader.read_line(&mut rest));
+        assert!(message.is_some() && read.is_ok());
+        let line = String::from_utf8(begin.to_vec()).unwrap() + &rest;
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["error"]["code"], -32700, "{line}");
     }
 
     #[tokio::test]

@@ -1,5 +1,6 @@
 //! The protocol's requests, each handed to the part that knows about it.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::request::Parts;
@@ -20,12 +21,16 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::answers::{failed, not_found, prompt_result, resource_result, tool_result};
-use super::callers::Wire;
+use super::callers::{Abilities, Wire};
 use super::calls::{Asked, Ended, Request, is_tool};
-use super::changes::{WATCHED_MAX, Watched};
-use super::tasks::{TaskView, detailed, sealed_id, task_of};
+use super::changes::{Coming, WATCHED_MAX, Watched};
+use super::listeners::NO_ROOM;
+use super::tasks::{FollowedTasks, Looked, sealed_id};
 use super::tools::{LIST_FRESH_MS, WRAPPED, page, takes_object, tool};
 use super::{McpApi, Shared, prompts, resources};
+
+/// So many listens of a connection may be accepted and not yet heard of.
+const BEGUN_MAX: usize = 32;
 
 /// One connection, or one request where there are no connections.
 #[derive(Clone)]
@@ -43,6 +48,8 @@ struct Session {
     watched: Arc<Watched>,
     /// Ends with the session.
     telling: Mutex<JoinSet<()>>,
+    /// Of listens that are accepted and not yet heard of, the oldest last.
+    begun: Mutex<VecDeque<Coming>>,
 }
 
 impl McpServer {
@@ -74,21 +81,40 @@ impl McpServer {
         Ok(Request { shared: &self.shared, actor: self.actor(context)?, context, log_level })
     }
 
-    /// The id of a task as this caller's, or that there is none.
-    fn task_id(&self, actor: &Actor, sealed: &str) -> Result<String, ErrorData> {
-        let id = self.shared.seal.open(&["task", &actor.to_string()], sealed);
-        id.and_then(|id| String::from_utf8(id).ok()).ok_or_else(no_task)
+    /// Which task an id names. Whether it is one of this caller's is decided where it lives.
+    fn task(&self, actor: &Actor, id: &str) -> TaskRef {
+        let own = self.shared.seal.open(&["task", &actor.to_string()], id);
+        match own.and_then(|own| String::from_utf8(own).ok()) {
+            Some(own) => TaskRef::Here(own),
+            None => TaskRef::Elsewhere(id.to_owned()),
+        }
     }
 
-    async fn look(&self, actor: &Arc<Actor>, id: &str) -> Result<TaskView, ErrorData> {
-        if let Some(view) = self.shared.tasks.look(actor, id) {
-            return Ok(view);
-        }
-        match &self.shared.followed {
-            Some(followed) => followed.look(actor, id).await.ok_or_else(no_task),
-            None => Err(no_task()),
-        }
+    /// A task as the client of this request is to see it.
+    async fn look(
+        &self,
+        actor: &Arc<Actor>,
+        task: &TaskRef,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Looked, ErrorData> {
+        let looked = match task {
+            TaskRef::Here(id) => self.shared.tasks.look(actor, id).map(Looked::here),
+            TaskRef::Elsewhere(id) => self.followed()?.look(actor, id).await.map(Looked::elsewhere),
+        };
+        Ok(looked.ok_or_else(no_task)?.shown_to(&Abilities::of(context)))
     }
+
+    fn followed(&self) -> Result<&Arc<dyn FollowedTasks>, ErrorData> {
+        self.shared.followed.as_ref().ok_or_else(no_task)
+    }
+}
+
+/// A task, by its id where it lives.
+enum TaskRef {
+    /// One of this process, whose id is sealed for its caller.
+    Here(String),
+    /// One that lives elsewhere and outlives this process: its id is known as it is.
+    Elsewhere(String),
 }
 
 fn no_task() -> ErrorData {
@@ -126,8 +152,12 @@ impl ServerHandler for McpServer {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let told = self.shared.changes.coming().tell_session(context.peer, Arc::clone(&self.session.watched));
-        self.session.telling.lock().unwrap_or_else(PoisonError::into_inner).spawn(told);
+        let mut telling = self.session.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        // A client that says it again is told once all the same.
+        if telling.is_empty() {
+            let changes = self.shared.changes.coming();
+            telling.spawn(changes.tell_session(context.peer, Arc::clone(&self.session.watched)));
+        }
     }
 
     async fn set_level(
@@ -183,9 +213,12 @@ impl ServerHandler for McpServer {
             Ended::Done(envelope) => tool_result(&envelope, wire).into(),
             Ended::InputRequired(result) => result.into(),
             Ended::Task(id) => {
-                let view = self.look(&call.actor, &id).await?;
-                let sealed = sealed_id(&self.shared.seal, &call.actor, &id);
-                CreateTaskResult::new(task_of(&view, sealed)).into()
+                let id = match self.shared.tasks.look(&call.actor, &id) {
+                    Some(_) => sealed_id(&self.shared.seal, &call.actor, &id),
+                    None => id,
+                };
+                let looked = self.look(&call.actor, &self.task(&call.actor, &id), &context).await?;
+                CreateTaskResult::new(looked.task(id)).into()
             }
         })
     }
@@ -225,8 +258,11 @@ impl ServerHandler for McpServer {
         }
         let named = params
             .as_ref()
-            .and_then(|params| Some((params.get("name")?.as_str()?, params.get("arguments")?)));
-        let Some((name, input)) = named.filter(|_| method == "tools/call") else {
+            .and_then(|params| Some((params.get("name")?.as_str()?, params.get("arguments")?)))
+            .filter(|_| method == "tools/call")
+            // Only the arguments may be what could not be read: whatever else it was, the call is not carried out.
+            .filter(|(name, input)| !input.is_object() && self.could_take_object(name));
+        let Some((name, input)) = named else {
             return Err(ErrorData::invalid_params(
                 format!("The parameters of {method} are not valid."),
                 None,
@@ -283,6 +319,10 @@ impl ServerHandler for McpServer {
         let uri = request.uri;
         let Some((action, input)) = resources::reading(&self.shared.runtime, &call.actor, &uri) else {
             return Err(not_found(&uri));
+        };
+        let input = match &self.shared.describes {
+            Some(describes) => describes.reading(&action, input).await,
+            None => input,
         };
         let asked = Asked {
             method: "resources/read",
@@ -359,15 +399,23 @@ impl ServerHandler for McpServer {
         if let Some(uris) = &mut accepted.resource_subscriptions {
             uris.truncate(WATCHED_MAX);
         }
+        // The client is told next that it is listened to; what changes from now on it is to hear of.
+        let mut begun = self.session.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.truncate(BEGUN_MAX - 1);
+        begun.push_front(self.shared.changes.coming());
         Some(accepted)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        // The client was told already that it is listened to.
-        let changes = self.shared.changes.coming();
+        // Any that was begun before this one was acknowledged does.
+        let begun = self.session.begun.lock().unwrap_or_else(PoisonError::into_inner).pop_back();
+        let changes = begun.unwrap_or_else(|| self.shared.changes.coming());
         let actor = self.actor(context.request_context())?;
+        let code = ErrorCode(Code::ConcurrencyLimit.row().json_rpc);
+        let room = self.shared.listeners.enter(&actor);
+        let _room = room.ok_or_else(|| ErrorData::new(code, NO_ROOM, None))?;
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            self.check_readable(&actor, uri, context.request_context()).await?;
+            self.check_watchable(&actor, uri, context.request_context()).await?;
         }
         changes.tell_subscription(&context).await;
         Ok(())
@@ -379,7 +427,7 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let actor = self.actor(&context)?;
-        self.check_readable(&actor, &request.uri, &context).await?;
+        self.check_watchable(&actor, &request.uri, &context).await?;
         if self.session.watched.add(request.uri) {
             Ok(())
         } else {
@@ -402,8 +450,9 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
         let actor = self.actor(&context)?;
-        let id = self.task_id(&actor, &request.task_id)?;
-        Ok(GetTaskResult::new(detailed(&self.look(&actor, &id).await?, request.task_id)?))
+        let task = self.task(&actor, &request.task_id);
+        let looked = self.look(&actor, &task, &context).await?;
+        Ok(GetTaskResult::new(looked.detailed(request.task_id)?))
     }
 
     async fn update_task(
@@ -412,16 +461,12 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let actor = self.actor(&context)?;
-        let id = self.task_id(&actor, &request.task_id)?;
         let answers: std::collections::BTreeMap<_, _> =
             request.input_responses.into_iter().map(|(key, answer)| (key, Answer(answer))).collect();
-        if self.shared.tasks.look(&actor, &id).is_some() {
-            return done(self.shared.tasks.answer(&actor, &id, answers).map(Ok));
-        }
-        match &self.shared.followed {
-            Some(followed) => done(followed.answer(&actor, &id, answers).await),
-            None => Err(no_task()),
-        }
+        done(match self.task(&actor, &request.task_id) {
+            TaskRef::Here(id) => self.shared.tasks.answer(&actor, &id, answers).map(Ok),
+            TaskRef::Elsewhere(id) => self.followed()?.answer(&actor, &id, answers).await,
+        })
     }
 
     async fn cancel_task(
@@ -430,25 +475,32 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let actor = self.actor(&context)?;
-        let id = self.task_id(&actor, &request.task_id)?;
-        if self.shared.tasks.cancel(&actor, &id).is_some() {
-            return Ok(());
-        }
-        match &self.shared.followed {
-            Some(followed) => done(followed.cancel(&actor, &id).await),
-            None => Err(no_task()),
-        }
+        done(match self.task(&actor, &request.task_id) {
+            TaskRef::Here(id) => self.shared.tasks.cancel(&actor, &id).map(Ok),
+            TaskRef::Elsewhere(id) => self.followed()?.cancel(&actor, &id).await,
+        })
     }
 }
 
 impl McpServer {
-    /// Nobody watches what they may not read.
-    async fn check_readable(
+    /// Whether there may be a tool of this name that takes an object; of one that is not there the call itself says so.
+    fn could_take_object(&self, name: &str) -> bool {
+        let action = self.shared.runtime.actions().find(|action| action.name() == name);
+        action.is_none_or(|action| is_tool(action) && takes_object(action))
+    }
+
+    /// Nobody watches what they may not read, and no agent what changes with what is not its own.
+    async fn check_watchable(
         &self,
         actor: &Arc<Actor>,
         uri: &str,
         context: &RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if actor.is_agent() && self.shared.for_people.contains(uri) {
+            let code = ErrorCode(Code::AuthorizationError.row().json_rpc);
+            let message = format!("An agent may read {uri}, and may not watch it.");
+            return Err(ErrorData::new(code, message, None));
+        }
         let (action, input) =
             resources::reading(&self.shared.runtime, actor, uri).ok_or_else(|| not_found(uri))?;
         let call = runyard_actions::Invocation::new(action, input, Surface::Mcp, Arc::clone(actor))

@@ -1,7 +1,7 @@
 //! Calls that are followed: answered at once with an id, looked at until they end.
 //!
 //! Tasks of ordinary actions live in this process and are kept for a while after their end. Those that live elsewhere, such as
-//! runs, are looked at there. An id is sealed for the caller who began the task, so to anybody else it does not exist.
+//! runs, are looked at there. The id of one that lives here is sealed for the caller who began it, so to anybody else it does not exist.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,8 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::answers::tool_result;
-use super::callers::{Abilities, Wire, input_request};
+use super::callers::{Abilities, Wire, input_request, unable};
+use super::rounds::Answers;
 use crate::seal::{Seal, random_text};
 
 /// So many tasks are held, running ones and those that ended a while ago.
@@ -28,6 +29,8 @@ const TASKS_OF_CALLER_MAX: usize = 100;
 const KEPT_AFTER_END: SignedDuration = SignedDuration::from_mins(15);
 /// How often a client should look.
 const LOOK_EVERY_MS: u64 = 500;
+/// What a client is told of a question that it cannot put to anybody.
+const ASKED_ELSEWHERE: &str = "It waits for a person, whom this client cannot ask; answer elsewhere.";
 
 /// How far a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +109,7 @@ impl TaskTable {
         &self,
         actor: &Actor,
         abilities: Abilities,
-        answers: BTreeMap<String, Answer>,
+        answers: Answers,
     ) -> Result<Begun, ActionError> {
         let now = Timestamp::now();
         let owner = actor.to_string();
@@ -195,7 +198,7 @@ pub(super) struct TaskCaller {
     table: Arc<Mutex<HashMap<String, Entry>>>,
     abilities: Abilities,
     /// What was answered before the task began.
-    answers: BTreeMap<String, Answer>,
+    answers: Answers,
 }
 
 #[async_trait]
@@ -208,16 +211,22 @@ impl Caller for TaskCaller {
         &self,
         questions: BTreeMap<String, Question>,
     ) -> Result<BTreeMap<String, Answer>, ActionError> {
-        let (mut answers, mut waiting) = (BTreeMap::new(), Vec::new());
+        let (mut answers, mut open, mut waiting) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        for (key, question) in questions {
+            if let Some(answer) = self.answers.to(&key, &question) {
+                answers.insert(key, answer.clone());
+                continue;
+            }
+            if !self.can_answer(question.kind()) {
+                return Err(unable());
+            }
+            input_request(&question)?;
+            open.insert(key, question);
+        }
         {
             let mut tasks = self.table.lock().unwrap_or_else(PoisonError::into_inner);
             let entry = tasks.get_mut(&self.id).ok_or_else(ActionError::cancelled)?;
-            for (key, question) in questions {
-                if let Some(answer) = self.answers.get(&key).filter(|answer| question.takes(answer)) {
-                    answers.insert(key, answer.clone());
-                    continue;
-                }
-                input_request(&question)?;
+            for (key, question) in open {
                 let (answered, answer) = oneshot::channel();
                 entry.waiting.insert(key.clone(), answered);
                 entry.view.questions.insert(key.clone(), question);
@@ -237,45 +246,85 @@ pub(super) fn sealed_id(seal: &Seal, actor: &Actor, id: &str) -> String {
     seal.close(&["task", &actor.to_string()], id.as_bytes())
 }
 
-/// A task in the protocol's words.
-pub(super) fn task_of(view: &TaskView, id: String) -> Task {
-    let status = match view.state {
-        TaskState::Working if !view.questions.is_empty() => TaskStatus::InputRequired,
-        TaskState::Working => TaskStatus::Working,
-        TaskState::Completed => TaskStatus::Completed,
-        TaskState::Failed => TaskStatus::Failed,
-        TaskState::Cancelled => TaskStatus::Cancelled,
-    };
-    let mut task = Task::new(id, status, view.created_at.to_string(), view.updated_at.to_string())
-        .with_poll_interval_ms(LOOK_EVERY_MS);
-    task.ttl_ms = u64::try_from(KEPT_AFTER_END.as_millis()).ok();
-    task.status_message.clone_from(&view.message);
-    task
+/// A task as it stands for one client.
+pub(super) struct Looked {
+    view: TaskView,
+    /// Whether this process holds it, and forgets it some time after its end.
+    here: bool,
 }
 
-/// A task with what it waits for or what came of it.
-pub(super) fn detailed(view: &TaskView, id: String) -> Result<DetailedTask, ErrorData> {
-    let payload = match (view.state, &view.result) {
-        (TaskState::Working, _) if !view.questions.is_empty() => {
-            let requests =
-                view.questions.iter().map(|(key, question)| Ok((key.clone(), input_request(question)?)));
-            let unfit = |error: ActionError| ErrorData::internal_error(error.to_string(), None);
-            TaskPayload::InputRequired {
-                input_requests: requests.collect::<Result<_, ActionError>>().map_err(unfit)?,
+impl Looked {
+    /// At a task of this process.
+    pub(super) fn here(view: TaskView) -> Self {
+        Looked { view, here: true }
+    }
+
+    /// At a task that lives elsewhere.
+    pub(super) fn elsewhere(view: TaskView) -> Self {
+        Looked { view, here: false }
+    }
+
+    /// Without the questions that a client cannot answer. Somebody else may, so the task goes on for it.
+    pub(super) fn shown_to(mut self, abilities: &Abilities) -> Self {
+        let asked = self.view.questions.len();
+        self.view.questions.retain(|_, question| abilities.can_answer(question.kind()));
+        if self.view.questions.len() < asked {
+            self.view.message = Some(ASKED_ELSEWHERE.to_owned());
+        }
+        self
+    }
+
+    /// In the protocol's words.
+    pub(super) fn task(&self, id: String) -> Task {
+        let view = &self.view;
+        let status = match view.state {
+            TaskState::Working if !view.questions.is_empty() => TaskStatus::InputRequired,
+            TaskState::Working => TaskStatus::Working,
+            TaskState::Completed => TaskStatus::Completed,
+            TaskState::Failed => TaskStatus::Failed,
+            TaskState::Cancelled => TaskStatus::Cancelled,
+        };
+        let mut task = Task::new(id, status, view.created_at.to_string(), view.updated_at.to_string())
+            .with_poll_interval_ms(LOOK_EVERY_MS);
+        task.ttl_ms = self.kept_ms();
+        task.status_message.clone_from(&view.message);
+        task
+    }
+
+    /// From its creation on, as the protocol counts; nothing where no end is known.
+    fn kept_ms(&self) -> Option<u64> {
+        let ended = self.here && self.view.state != TaskState::Working;
+        let took = self.view.updated_at.duration_since(self.view.created_at);
+        ended.then(|| u64::try_from((took + KEPT_AFTER_END).as_millis()).ok()).flatten()
+    }
+
+    /// With what it waits for or what came of it.
+    pub(super) fn detailed(&self, id: String) -> Result<DetailedTask, ErrorData> {
+        let view = &self.view;
+        let payload = match (view.state, &view.result) {
+            (TaskState::Working, _) if !view.questions.is_empty() => {
+                let requests =
+                    view.questions.iter().map(|(key, question)| Ok((key.clone(), input_request(question)?)));
+                let unfit = |error: ActionError| ErrorData::internal_error(error.to_string(), None);
+                TaskPayload::InputRequired {
+                    input_requests: requests.collect::<Result<_, ActionError>>().map_err(unfit)?,
+                }
             }
-        }
-        (TaskState::Working, _) => TaskPayload::Working,
-        (TaskState::Cancelled, _) => TaskPayload::Cancelled,
-        (TaskState::Completed, Some(envelope)) => {
-            TaskPayload::Completed { result: object(json!(tool_result(envelope, Wire::Rounds))) }
-        }
-        (_, Some(envelope)) => TaskPayload::Failed { error: object(json!(super::answers::failed(envelope))) },
-        (_, None) => {
-            let nothing = ErrorData::internal_error("The task has no result.", None);
-            TaskPayload::Failed { error: object(json!(nothing)) }
-        }
-    };
-    Ok(DetailedTask::new(task_of(view, id), payload))
+            (TaskState::Working, _) => TaskPayload::Working,
+            (TaskState::Cancelled, _) => TaskPayload::Cancelled,
+            (TaskState::Completed, Some(envelope)) => {
+                TaskPayload::Completed { result: object(json!(tool_result(envelope, Wire::Rounds))) }
+            }
+            (_, Some(envelope)) => {
+                TaskPayload::Failed { error: object(json!(super::answers::failed(envelope))) }
+            }
+            (_, None) => {
+                let nothing = ErrorData::internal_error("The task has no result.", None);
+                TaskPayload::Failed { error: object(json!(nothing)) }
+            }
+        };
+        Ok(DetailedTask::new(self.task(id), payload))
+    }
 }
 
 fn object(value: Value) -> rmcp::model::JsonObject {

@@ -48,7 +48,7 @@ impl Deref for McpServer {
     }
 }
 
-type Defined = Result<Action, DefinitionError>;
+pub(crate) type Defined = Result<Action, DefinitionError>;
 
 fn actions(erased: &Arc<AtomicUsize>, begun: &Arc<AtomicUsize>) -> Vec<Defined> {
     let object = |field: &str| json!({"type": "object", "properties": {field: {"type": "string"}}, "required": [field], "additionalProperties": false});
@@ -101,6 +101,16 @@ pub(crate) async fn mcp_server() -> McpServer {
     let exposed = [Surface::Http, Surface::Mcp];
     let exposure = Exposure::new().destructive("erase", exposed).destructive("erase_more", exposed);
     let runtime = Runtime::builder().actions(actions(&erased, &begun)).exposure(exposure).build().unwrap();
+    McpServer { server: served(McpApi::new("tasks", "1.2.3", runtime)).await, erased, begun }
+}
+
+/// Any application on a free port.
+pub(crate) async fn mcp_server_of(api: McpApi) -> McpServer {
+    McpServer { server: served(api).await, erased: Arc::default(), begun: Arc::default() }
+}
+
+async fn served(mcp: McpApi) -> Server {
+    let runtime = mcp.runtime().clone();
     let listening = Listening::on(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     let address = listening.address;
     let tokens = BearerTokens::new()
@@ -108,12 +118,12 @@ pub(crate) async fn mcp_server() -> McpServer {
         .with(TokenDigest::of(BOB), Actor::service("bob", ["tasks.read"]))
         .with(TokenDigest::of(BOT), Actor::agent("bot", RunId::from_parts(1, &[2; 10]), ["tasks.read"]));
     let stop = CancellationToken::new();
-    let mcp = endpoint(&McpApi::new("tasks", "1.2.3", runtime.clone()), stop.clone());
+    let mcp = endpoint(&mcp, stop.clone());
     let guard = Guard::new(address, tokens);
     let api = HttpApi { name: "tasks".to_owned(), version: "1.2.3".to_owned(), runtime, guard };
     let router = api.router_with(Vec::new(), |routes| routes.merge(mcp)).unwrap();
     let serving = tokio::spawn(serve(listening, router, stop.clone()));
-    McpServer { server: Server { address, stop, serving }, erased, begun }
+    Server { address, stop, serving }
 }
 
 /// The parameters of a tool's call.
@@ -256,7 +266,8 @@ impl McpServer {
         self.until_task(token, task, |status| status == "completed").await
     }
 
-    async fn until_task(&self, token: &str, task: &str, is_so: impl Fn(&str) -> bool) -> Value {
+    /// The task once its status is so.
+    pub(crate) async fn until_task(&self, token: &str, task: &str, is_so: impl Fn(&str) -> bool) -> Value {
         const LOOKS_MAX: usize = 2_000;
         for _ in 0..LOOKS_MAX {
             let looked = self.task(token, task).await;
