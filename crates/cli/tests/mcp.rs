@@ -536,8 +536,11 @@ fn without_a_hub_one_runs_as_long_as_the_client_is_there() {
     assert_eq!(client.message()["error"]["code"], -32700);
     client.line("[]");
     assert_eq!(client.message()["error"]["code"], -32600);
-    client.line(&"x".repeat(3 * 1024 * 1024));
+    client.line(&"x".repeat(17 * 1024 * 1024));
     assert_eq!(client.message()["error"]["code"], -32600);
+    // What the hub takes no more is refused under its own id, so that nobody waits for it.
+    let large = json!({"name": "task_create", "arguments": {"title": "x".repeat(3 * 1024 * 1024)}});
+    assert_eq!(client.old("tools/call", large)["error"]["code"], -32600);
     let answer = client.old("tools/call", json!({"name": "run_list", "arguments": {}}));
     assert_eq!(answer["result"]["structuredContent"]["runs"], json!([]), "{answer}");
     // Requests are answered as they end, each under its own id.

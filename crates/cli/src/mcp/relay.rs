@@ -23,8 +23,9 @@ use super::exchange::Lost;
 use super::message::{Kind, Message, NoMessage, failure};
 use super::way::Way;
 
-/// The longest line of the client: the largest body that the hub takes.
-const LINE_BYTES_MAX: usize = BODY_BYTES_MAX;
+/// The longest line of the client. It is longer than the largest body that the hub takes, so that what is somewhat too long is refused
+/// by the hub, under its own id.
+const LINE_BYTES_MAX: usize = 8 * BODY_BYTES_MAX;
 /// So many requests run at a time.
 const REQUESTS_MAX: usize = 256;
 /// So many messages wait for a client that reads slowly.

@@ -243,8 +243,14 @@ async fn confirmed<F: Future<Output = Envelope>>(
             again.within_ms = Some(u64::try_from(left.as_millis()).unwrap_or(within_ms));
             invoke(again).await
         }
-        // Nobody said yes, so what was missing is missing.
-        _ => envelope,
+        // Nobody said yes, so what was missing is missing; a model that reads this should not simply try again.
+        _ => {
+            let mut envelope = envelope;
+            if let Err(failure) = &mut envelope.outcome {
+                failure.message.push_str(" A person was asked and did not confirm it.");
+            }
+            envelope
+        }
     }
 }
 

@@ -73,14 +73,38 @@ fn input_schema(action: &Action) -> JsonObject {
         _ => JsonObject::new(),
     };
     schema.entry("type").or_insert_with(|| json!("object"));
+    schema.values_mut().for_each(known_formats);
     schema
+}
+
+/// Takes out Rust's own number formats: clients complain about each that they do not know, and the range is said anyway.
+fn known_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(schema) => {
+            let of_rust = |format: &Value| {
+                format
+                    .as_str()
+                    .is_some_and(|name| name.starts_with("uint") || matches!(name, "int8" | "int16"))
+            };
+            if schema.get("format").is_some_and(of_rust) {
+                schema.shift_remove("format");
+            }
+            schema.values_mut().for_each(known_formats);
+        }
+        Value::Array(schemas) => schemas.iter_mut().for_each(known_formats),
+        _ => {}
+    }
 }
 
 /// The older wire knows only objects as structured content.
 fn output_schema(schema: &Value, wire: Wire) -> Option<Arc<JsonObject>> {
     let schema = schema.as_object()?;
     let is_object = schema.get("type").is_some_and(|kind| kind == "object");
-    (is_object || wire == Wire::Rounds).then(|| Arc::new(schema.clone()))
+    (is_object || wire == Wire::Rounds).then(|| {
+        let mut schema = schema.clone();
+        schema.values_mut().for_each(known_formats);
+        Arc::new(schema)
+    })
 }
 
 /// One page of a list in a fixed order, and the cursor of the next. A cursor names the last item that was seen, so that it
@@ -105,6 +129,16 @@ pub(super) fn page<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn formats_that_only_rust_knows_are_left_out_and_others_stay() {
+        let mut schema = json!({"properties": {"n": {"type": "integer", "format": "uint64", "minimum": 0},
+            "when": {"type": "string", "format": "date-time"}}, "anyOf": [{"format": "int8"}, {"format": "int64"}]});
+        known_formats(&mut schema);
+        let left = json!({"properties": {"n": {"type": "integer", "minimum": 0},
+            "when": {"type": "string", "format": "date-time"}}, "anyOf": [{}, {"format": "int64"}]});
+        assert_eq!(schema, left);
+    }
 
     #[test]
     fn pages_hold_every_item_once_in_order_also_when_one_goes_in_between() {
