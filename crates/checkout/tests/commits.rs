@@ -277,7 +277,10 @@ fn a_branch_that_is_there_or_a_name_that_is_none_is_refused() {
     scene.begin();
     scene.agent("a", "changed\n");
     assert!(matches!(refused(&scene, branch("taken"), None), RepositoryError::BranchExists { .. }));
-    for name in ["", "-f", "a..b", "a b", "HEAD", "a.lock", "@{-1}"] {
+    // CVE-2025-68144 among them: a name that git takes for an option.
+    for name in
+        ["", "-f", "--output=/tmp/x", "--upload-pack=touch x", "a..b", "a b", "HEAD", "a.lock", "@{-1}"]
+    {
         let error = refused(&scene, branch(name), None);
         assert!(matches!(error, RepositoryError::BadBranch { .. }), "{name:?}: {error}");
     }

@@ -72,6 +72,7 @@ async fn c16_what_a_person_named_is_found_by_id_label_and_any_path_inside() {
     assert_eq!(code(list.root(added.id).await), Code::WorkspaceOutsideAllowlist);
 }
 
+// CVE-2025-53109, CVE-2025-53110, CVE-2025-68143 and CVE-2025-68145: a neighbour whose name begins alike, a link, any path at all.
 #[tokio::test]
 async fn c16_a_path_that_leads_outside_is_outside_however_it_is_written() {
     let files = Files::new(&["data", "project/src", "project2", "private"]);
