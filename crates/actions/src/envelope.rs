@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use runyard_domain::run::FailureKind;
 use runyard_domain::{ErrorCode, InvocationId, Surface};
 use serde::de::Error as _;
 use serde::ser::SerializeStruct;
@@ -39,6 +40,9 @@ pub struct Failure {
     /// How long to wait before repeating, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// The kind of a backend's failure, where the code is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_kind: Option<FailureKind>,
 }
 
 /// Which invocation an envelope belongs to.

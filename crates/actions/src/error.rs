@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use runyard_domain::run::FailureKind;
 use runyard_domain::{ApplicationCode, Code, ErrorCode};
 use serde::{Deserialize, Serialize};
 
@@ -208,7 +209,9 @@ impl From<Failure> for ActionError {
 impl From<ActionError> for Failure {
     fn from(error: ActionError) -> Self {
         let inner = *error.0;
+        let failure_kind = FailureKind::ALL.into_iter().find(|kind| inner.code == kind.code());
         Failure {
+            failure_kind,
             code: inner.code,
             message: inner.message,
             issues: limit_issues(inner.issues),

@@ -15,7 +15,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use runyard_actions::{Action, Runtime};
 use runyard_backend::{
-    Backend, BackendError, BackendInfo, COMMANDS_MAX, Hearing, Journal, Resumes, Session, SessionSpec, Start,
+    Backend, BackendError, BackendInfo, COMMANDS_MAX, Hearing, Journal, Resumes, SecretKeys, Session,
+    SessionSpec, Start,
 };
 use runyard_domain::run::{FailureKind, Task};
 use runyard_domain::{Actor, BackendProfile, Surface};
@@ -64,6 +65,9 @@ impl Backend for ActionBackend {
             asks: true,
             checkout: false,
             needs_network: false,
+            secret_keys: SecretKeys::default(),
+            gateway: false,
+            private_files: &[],
         }
     }
 

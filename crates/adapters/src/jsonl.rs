@@ -23,12 +23,30 @@ pub(crate) struct JsonLines<R> {
     reader: BufReader<R>,
     /// The beginning of the line whose end has not come yet.
     line: Vec<u8>,
+    kept: Option<Kept>,
+}
+
+/// The lines as they came, since they were last taken: no more than fit into one read.
+struct Kept {
+    lines: Vec<String>,
+    /// How much of each is kept, in bytes.
+    bytes_max: usize,
 }
 
 impl<R: AsyncRead + Unpin> JsonLines<R> {
     /// Reads from here.
     pub(crate) fn new(reader: R) -> Self {
-        JsonLines { reader: BufReader::with_capacity(READ_BYTES, reader), line: Vec::new() }
+        JsonLines { reader: BufReader::with_capacity(READ_BYTES, reader), line: Vec::new(), kept: None }
+    }
+
+    /// From now on the lines are also kept as they come, so much of each, until they are taken.
+    pub(crate) fn keep(&mut self, bytes_max: usize) {
+        self.kept = Some(Kept { lines: Vec::new(), bytes_max });
+    }
+
+    /// The lines that were kept.
+    pub(crate) fn take_kept(&mut self) -> Vec<String> {
+        self.kept.as_mut().map(|kept| std::mem::take(&mut kept.lines)).unwrap_or_default()
     }
 
     /// The next value; none at the end. Dropping the future loses nothing.
@@ -42,7 +60,7 @@ impl<R: AsyncRead + Unpin> JsonLines<R> {
             })?;
             if read.is_empty() {
                 let rest = std::mem::take(&mut self.line);
-                return if rest.trim_ascii().is_empty() { Ok(None) } else { parse(&rest).map(Some) };
+                return if rest.trim_ascii().is_empty() { Ok(None) } else { self.parse(&rest).map(Some) };
             }
         }
     }
@@ -65,18 +83,21 @@ impl<R: AsyncRead + Unpin> JsonLines<R> {
             }
             let line = std::mem::take(&mut self.line);
             if !line.trim_ascii().is_empty() {
-                return parse(&line).map(Some);
+                return self.parse(&line).map(Some);
             }
         }
     }
-}
 
-fn parse(line: &[u8]) -> Result<Value, BackendError> {
-    serde_json::from_slice(line).map_err(|error| {
-        let shown = clip(&String::from_utf8_lossy(line), SHOWN_BYTES_MAX);
-        let message = format!("a line of its output is no JSON ({error}): {shown}");
-        BackendError::new(FailureKind::BackendJsonParseError, message)
-    })
+    fn parse(&mut self, line: &[u8]) -> Result<Value, BackendError> {
+        if let Some(Kept { lines, bytes_max }) = &mut self.kept {
+            lines.push(clip(&String::from_utf8_lossy(line), *bytes_max));
+        }
+        serde_json::from_slice(line).map_err(|error| {
+            let shown = clip(&String::from_utf8_lossy(line), SHOWN_BYTES_MAX);
+            let message = format!("a line of its output is no JSON ({error}): {shown}");
+            BackendError::new(FailureKind::BackendJsonParseError, message)
+        })
+    }
 }
 
 #[cfg(test)]
@@ -105,6 +126,16 @@ mod tests {
     async fn b10_a_line_that_is_no_json_is_a_parse_error() {
         assert_eq!(all(b"{\"a\":1}\nWarning: hello\n").await, Err(FailureKind::BackendJsonParseError));
         assert_eq!(all(b"{\"cut\":").await, Err(FailureKind::BackendJsonParseError));
+    }
+
+    #[tokio::test]
+    async fn c09_lines_are_kept_as_they_came_also_what_is_no_json() {
+        let mut lines = JsonLines::new(&b"{\"a\": 1}\n\nnot json at all\n"[..]);
+        lines.keep(8);
+        assert!(lines.next().await.is_ok());
+        assert!(lines.next().await.is_err());
+        assert_eq!(lines.take_kept(), ["{\"a\": 1}", "not json…"]);
+        assert_eq!(lines.take_kept(), [""; 0]);
     }
 
     #[tokio::test]

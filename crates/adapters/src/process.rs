@@ -3,9 +3,9 @@
 //! It starts processes only through the port that it is given; the one exception is a bounded `--version`, which runs before
 //! there is a run. It redacts nothing: that is the edge's matter.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::Stdio;
@@ -101,14 +101,47 @@ pub(crate) fn find(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     std::env::split_paths(path?).map(|directory| directory.join(program)).find(|file| executable(file))
 }
 
-/// What a program says to `--version`: one line, in bounded time, with nothing in its environment but `PATH`.
-pub(crate) async fn version(program: &Path) -> Result<String, BackendError> {
+/// What makes a file the same file as before, with the same content: device, inode, size and time of its last change.
+type Identity = (u64, u64, u64, i64, i64);
+
+/// What programs said to `--version`, as long as their files are the same: asking is not free, and each run asks.
+static SAID: Mutex<BTreeMap<Identity, String>> = Mutex::new(BTreeMap::new());
+/// How many are remembered.
+const SAID_MAX: usize = 64;
+
+/// What a program says to `--version`, after these arguments: one line, in bounded time, with nothing in its environment but `PATH`.
+pub(crate) async fn version(program: &Path, arguments: &[String]) -> Result<String, BackendError> {
+    // With arguments it may be another file that answers.
+    let known = program.metadata().ok().filter(|_| arguments.is_empty());
+    let known = known.map(|data| (data.dev(), data.ino(), data.size(), data.ctime(), data.ctime_nsec()));
+    let said = |known: Identity| SAID.lock().unwrap_or_else(PoisonError::into_inner).get(&known).cloned();
+    if let Some(said) = known.and_then(said) {
+        return Ok(said);
+    }
+    let answer = asked_version(program, arguments).await?;
+    if let Some(known) = known {
+        let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.len() >= SAID_MAX {
+            said.clear();
+        }
+        said.insert(known, answer.clone());
+    }
+    Ok(answer)
+}
+
+async fn asked_version(program: &Path, arguments: &[String]) -> Result<String, BackendError> {
     let failed = |why: String| {
         let message = format!("{} --version: {why}", program.display());
         BackendError::new(FailureKind::BackendSpawnFailed, message)
     };
     let mut command = tokio::process::Command::new(program);
-    command.arg("--version").env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .args(arguments)
+        .arg("--version")
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     command.envs(std::env::var_os("PATH").map(|path| ("PATH", path))).kill_on_drop(true);
     let said = tokio::time::timeout(VERSION_WAIT, async {
         let mut child = command.spawn()?;
@@ -155,8 +188,8 @@ mod tests {
         assert_eq!(find("sh", None), None);
         assert_eq!(find("/bin", None), None, "a directory is no program");
         let bash = find("/bin/bash", None).unwrap();
-        assert!(version(&bash).await.unwrap().starts_with("GNU bash"));
-        let failed = version(Path::new("/bin/false")).await.unwrap_err();
+        assert!(version(&bash, &[]).await.unwrap().starts_with("GNU bash"));
+        let failed = version(Path::new("/bin/false"), &[]).await.unwrap_err();
         assert_eq!(failed.failure_kind, FailureKind::BackendSpawnFailed);
     }
 

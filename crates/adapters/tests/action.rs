@@ -93,6 +93,7 @@ fn part(action: &str, input: Value) -> Part {
         backend_kind: "action".to_owned(),
         required_secret_keys: Vec::new(),
         settings: BTreeMap::new(),
+        ..BackendProfile::default()
     };
     Part { profile, task: Task::Action { action: action.to_owned(), input } }
 }

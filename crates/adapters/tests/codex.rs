@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use runyard_adapters::codex::CodexBackend;
 use runyard_backend::conformance::{Decide, Recorder};
-use runyard_backend::{Answer, Backend, Command, Ending, Signal, Start};
+use runyard_backend::{Access, Answer, Backend, Command, Ending, GatewayAccess, SecretFile, Signal, Start};
 use runyard_demo_provider::Options;
 use runyard_domain::gate::Request;
 use runyard_domain::run::{FailureKind, ToolOutcome, TurnOutcome};
@@ -295,6 +295,16 @@ async fn b10_what_the_provider_does_has_its_failure_kind() {
         ("http-400", FailureKind::BackendFailed),
         ("cut", FailureKind::ProviderUnavailable),
         ("unfinished", FailureKind::ProviderUnavailable),
+        ("html", FailureKind::ProviderUnavailable),
+        ("malformed", FailureKind::ProviderUnavailable),
+        ("http-500", FailureKind::ProviderUnavailable),
+        ("quota", FailureKind::ProviderRateLimited),
+        ("failed-server-error", FailureKind::ProviderUnavailable),
+        ("failed-overloaded", FailureKind::ProviderUnavailable),
+        ("failed-rate-limit", FailureKind::ProviderRateLimited),
+        ("failed-quota", FailureKind::ProviderRateLimited),
+        ("failed-context-length", FailureKind::BackendFailed),
+        ("incomplete", FailureKind::BackendFailed),
     ] {
         let mut live = codex.fresh(&format!("[[scenario:{scenario}]]")).await;
         live.turn_over(Decide::Wait, 1).await;
@@ -322,6 +332,132 @@ async fn b07_under_a_read_only_policy_no_step_is_taken_and_nobody_is_asked() {
         let declined =
             |signal: &Signal| matches!(signal, Signal::Error { message, .. } if message.contains("declined"));
         assert!(signals.iter().any(declined), "{signals:#?}");
+    }
+}
+
+#[tokio::test]
+async fn b07_under_a_read_only_policy_in_a_sandbox_commands_are_asked_for_and_changes_declined() {
+    let mut codex = Codex::new().await;
+    (codex.policy.sandbox, codex.confined) = (Sandbox::ReadOnly, true);
+    for (scenario, asks) in [("[[scenario:shell cat notes.txt]]", 1), ("[[scenario:patch made.txt]]", 0)] {
+        let mut live = codex.fresh(scenario).await;
+        live.turn_over(Decide::Approve, 1).await;
+        let signals = live.recorder.signals();
+        live.close().await;
+        assert_eq!(asked(&signals).len(), asks, "{signals:#?}");
+        assert_eq!(codex.file("made.txt"), None);
+        assert!(!signals.iter().any(|signal| matches!(signal, Signal::Degraded { .. })), "{signals:#?}");
+    }
+}
+
+#[tokio::test]
+async fn c11_a_question_reaches_the_person_and_the_answer_the_model() {
+    let codex = Codex::new().await;
+    let mut live = codex.fresh("[[scenario:question Which colour?]]").await;
+    live.asked().await;
+    let (key, request) = asked(&live.recorder.signals()).remove(0);
+    let Request::Question(question) = request else { panic!("{request:?}") };
+    assert!(question.prompt.contains("Which colour?") && question.prompt.contains("Blue"), "{question:?}");
+    let ids: Vec<String> =
+        question.answer_schema["properties"].as_object().unwrap().keys().cloned().collect();
+    let [id] = &ids[..] else { panic!("{ids:?}") };
+    let answer = Some(serde_json::json!({ id.as_str(): "like the sea at noon" }));
+    live.send(Command::Answer { key, answer: Answer { approved: true, reason: None, answer } }).await;
+    live.turn_over(Decide::Wait, 1).await;
+    let signals = live.recorder.signals();
+    live.close().await;
+    assert_eq!(messages(&signals), ["I have your answer."]);
+    codex.provider.wait_for(|request| request.body.contains("like the sea at noon")).await;
+}
+
+#[tokio::test]
+async fn c11_a_question_that_nobody_answers_is_told_to_the_model() {
+    let codex = Codex::new().await;
+    let mut live = codex.fresh("[[scenario:question]]").await;
+    live.asked().await;
+    let (key, _) = asked(&live.recorder.signals()).remove(0);
+    let reason = Some("choose yourself".to_owned());
+    live.send(Command::Answer { key, answer: Answer { approved: false, reason, answer: None } }).await;
+    live.turn_over(Decide::Wait, 1).await;
+    live.close().await;
+    codex.provider.wait_for(|request| request.body.contains("choose yourself")).await;
+}
+
+#[tokio::test]
+async fn c25_reasoning_and_plan_are_told() {
+    let codex = Codex::new().await;
+    let plan = r#"[[scenario:tool update_plan {"plan": [{"step": "look", "status": "in_progress"}] }]]"#;
+    for (task, told) in [("[[scenario:reasoning]]", "reasoning"), (plan, "plan")] {
+        let mut live = codex.fresh(task).await;
+        live.turn_over(Decide::Approve, 1).await;
+        let signals = live.recorder.signals();
+        live.close().await;
+        let is = |signal: &Signal| match signal {
+            Signal::Reasoning { text, .. } => told == "reasoning" && !text.is_empty(),
+            Signal::Plan { steps } => told == "plan" && steps.len() == 1 && steps[0].text == "look",
+            _ => false,
+        };
+        assert!(signals.iter().any(is), "{told}: {signals:#?}");
+    }
+}
+
+#[tokio::test]
+async fn b10_a_provider_that_fails_for_a_moment_does_not_fail_the_turn() {
+    const SHORT: &[Duration] = &[Duration::from_millis(1)];
+    let scenarios = tempfile::tempdir().unwrap();
+    // Three streams with three requests each: what codex itself tries.
+    let flaky = "about = \"It fails nine times.\"\nflaky = 9\n[[step]]\nanswer.say = [\"It works.\"]\n";
+    std::fs::write(scenarios.path().join("nine.toml"), flaky).unwrap();
+    let options = Options { scenarios: Some(scenarios.path().to_owned()), ..Options::default() };
+    let mut codex = Codex::with(options).await;
+    codex.pauses = SHORT;
+    let mut live = codex.fresh("[[scenario:nine]]").await;
+    live.turn_over(Decide::Wait, 1).await;
+    let signals = live.recorder.signals();
+    live.close().await;
+    assert_eq!(messages(&signals), ["It works."], "{signals:#?}");
+    let goes_on = |signal: &Signal| matches!(signal, Signal::Error { retrying: true, message, .. } if message.contains("the turn goes on"));
+    assert_eq!(signals.iter().filter(|signal| goes_on(signal)).count(), 1, "{signals:#?}");
+}
+
+#[tokio::test]
+async fn trap_a_provider_that_is_not_there_fails_the_turn_in_bounded_time() {
+    let mut codex = Codex::new().await;
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let base_url = format!("http://{nobody}/v1");
+    codex.access = Access::Gateway(GatewayAccess { base_url, token: "token".to_owned(), files: Vec::new() });
+    let mut live = codex.fresh("hello").await;
+    live.turn_over(Decide::Wait, 1).await;
+    let signals = live.recorder.signals();
+    live.over().await;
+    assert_eq!(failure(&signals).0, FailureKind::ProviderUnavailable);
+}
+
+#[tokio::test]
+async fn b12_the_secret_reaches_the_provider_and_no_command() {
+    let token = "run-token-7f3a";
+    let auth = format!("{{\"OPENAI_API_KEY\":\"{token}\"}}");
+    for gateway in [true, false] {
+        let mut codex = Codex::with(Options { keys: vec![token.to_owned()], ..Options::default() }).await;
+        codex.access = if gateway {
+            let base_url = codex.provider.url();
+            Access::Gateway(GatewayAccess { base_url, token: token.to_owned(), files: Vec::new() })
+        } else {
+            Access::Projected(vec![SecretFile {
+                key: "auth.json".to_owned(),
+                content: auth.clone().into_bytes(),
+            }])
+        };
+        let mut live = codex.fresh("[[scenario:shell env > environment; echo done]]").await;
+        live.turn_over(Decide::Approve, 1).await;
+        let signals = live.recorder.signals();
+        live.close().await;
+        assert_eq!(messages(&signals), ["The command has run."], "{signals:#?}");
+        let environment = codex.file("environment").unwrap();
+        assert!(
+            !environment.contains(token) && !environment.contains("RUNYARD_GATEWAY_TOKEN"),
+            "{environment}"
+        );
     }
 }
 
@@ -354,17 +490,32 @@ async fn b07_the_model_is_offered_no_search_of_the_web() {
 #[tokio::test]
 async fn c17_a_program_that_is_missing_or_is_not_codex_is_told_before_the_start() {
     let codex = CodexBackend::new();
-    let found = codex.check(&profile(&[("program", support::program().to_str().unwrap())])).await.unwrap();
+    let found = codex.check(&profile(&support::program())).await.unwrap();
     assert_eq!(found, "codex-cli 0.166.0");
     for program in ["/nowhere/codex", "no-such-program", "/bin/bash"] {
-        let error = codex.check(&profile(&[("program", program)])).await.unwrap_err();
+        let error = codex.check(&profile(Path::new(program))).await.unwrap_err();
         assert_eq!(error.failure_kind, FailureKind::BackendSpawnFailed, "{error}");
     }
-    let bench = Codex::new().await;
-    let error = bench.refused(&[("program", "/nowhere/codex")]).await;
+    let error = Codex::new().await.refused(Path::new("/nowhere/codex")).await;
     assert_eq!(error.failure_kind, FailureKind::BackendSpawnFailed);
-    let error = bench.refused(&[("env_key", "NOBODY_SET_THIS")]).await;
-    assert_eq!(error.failure_kind, FailureKind::SecretUnavailable);
+}
+
+#[tokio::test]
+async fn b01_codex_introduces_itself_and_reaches_nobody_and_what_is_not_codex_fails_by_kind() {
+    let codex = Codex::new().await;
+    let said = codex.met(&support::program()).await.unwrap();
+    assert!(said.contains("0.166.0"), "{said}");
+    assert!(codex.provider.requests().is_empty());
+    let script = codex.directory().join("pretender");
+    for (body, expected) in [
+        ("echo hello", FailureKind::BackendJsonParseError),
+        ("echo why >&2; exit 3", FailureKind::BackendFailed),
+        ("echo '{\"id\":1,\"error\":{\"message\":\"no\"}}'; cat", FailureKind::BackendProtocolError),
+    ] {
+        support::write_script(&script, body);
+        let error = codex.met(&script).await.unwrap_err();
+        assert_eq!(error.failure_kind, expected, "{error}");
+    }
 }
 
 #[tokio::test]
@@ -381,7 +532,7 @@ async fn b10_a_program_that_speaks_no_protocol_fails_by_kind() {
         ("echo why >&2; exit 3", FailureKind::BackendFailed),
     ] {
         support::write_script(&script, body);
-        let mut live = codex.fresh_with(&[("program", script.to_str().unwrap())], "hello").await;
+        let mut live = codex.fresh_with(&script, "hello").await;
         live.turn_over(Decide::Wait, 1).await;
         let signals = live.recorder.signals();
         let (kind, message) = failure(&signals);

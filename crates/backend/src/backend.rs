@@ -1,6 +1,7 @@
 //! The two ports: what drives a run, and where its signals become durable.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,6 +27,17 @@ pub trait Backend: Send + Sync {
     /// Checks, before anything starts, that it could: the program is there, the settings make sense. Gives what it found, for
     /// people (a version, say).
     async fn check(&self, profile: &BackendProfile) -> Result<String, BackendError>;
+
+    /// How to get the program that it starts, where it starts one.
+    fn install(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Starts its program and lets it introduce itself, in bounded time, with nothing of it left when this returns. Gives what it
+    /// said, for people. What starts no program has nobody to meet.
+    async fn handshake(&self, _spec: HandshakeSpec) -> Result<String, BackendError> {
+        Ok("it starts no program of its own".to_owned())
+    }
 
     /// Starts or resumes an agent. It reports through `journal` only, and acts on nothing before `record` returned for what
     /// justifies it: the call before the step, the ask before the wait.
@@ -55,8 +67,24 @@ pub struct BackendInfo {
     pub asks: bool,
     /// Whether it works in a checkout, which is looked at when it is done.
     pub checkout: bool,
-    /// Whether its processes must reach a provider themselves, so that the network cannot be cut for them.
+    /// Whether its processes must reach a provider, so that without a gateway the network cannot be cut for them.
     pub needs_network: bool,
+    /// The secrets that its profiles have, unless they say otherwise.
+    pub secret_keys: SecretKeys,
+    /// Whether it can be pointed at the edge's gateway.
+    pub gateway: bool,
+    /// What in its home holds secrets or is made of them. It goes when the session's processes are gone, and when an edge starts.
+    pub private_files: &'static [&'static str],
+}
+
+/// The names of secrets that a kind of backend uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretKeys {
+    /// It cannot do without.
+    pub required: &'static [&'static str],
+    /// It is given them where there are any.
+    pub optional: &'static [&'static str],
 }
 
 /// How far a backend can be resumed after its process died.
@@ -87,10 +115,72 @@ pub struct SessionSpec {
     pub home: PathBuf,
     /// What the run may do.
     pub policy: ExecutionPolicy,
+    /// How its agent reaches its provider.
+    pub access: Access,
+    /// Whether a sandbox bounds its processes from outside.
+    pub confined: bool,
     /// What every process that it starts finds in its environment.
     pub environment: BTreeMap<String, String>,
     /// Starts processes.
     pub processes: Arc<dyn Processes>,
+}
+
+/// All that a backend is given to meet its program: no secret, and nothing of a run.
+#[derive(Clone)]
+pub struct HandshakeSpec {
+    /// The backend profile.
+    pub profile: BackendProfile,
+    /// Where it runs; empty.
+    pub directory: PathBuf,
+    /// A private directory for this alone.
+    pub home: PathBuf,
+    /// What its process finds in its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Starts processes.
+    pub processes: Arc<dyn Processes>,
+}
+
+/// How an agent reaches its model provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It needs no secret.
+    Open,
+    /// Through the edge's gateway, which holds the provider's key.
+    Gateway(GatewayAccess),
+    /// By itself, with these secrets in its home.
+    Projected(Vec<SecretFile>),
+}
+
+/// The way to the edge's gateway, for one run.
+#[derive(Clone, PartialEq, Eq)]
+pub struct GatewayAccess {
+    /// Where it listens, as seen by the agent.
+    pub base_url: String,
+    /// What it is called with; good for this run alone.
+    pub token: String,
+    /// Secrets that are no key of the provider, such as the person's own configuration.
+    pub files: Vec<SecretFile>,
+}
+
+impl fmt::Debug for GatewayAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GatewayAccess").field("base_url", &self.base_url).finish_non_exhaustive()
+    }
+}
+
+/// A secret for the agent's home.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretFile {
+    /// Its name.
+    pub key: String,
+    /// All of it.
+    pub content: Vec<u8>,
+}
+
+impl fmt::Debug for SecretFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SecretFile").field("key", &self.key).finish_non_exhaustive()
+    }
 }
 
 /// Where a session begins.

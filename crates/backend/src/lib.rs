@@ -16,8 +16,8 @@ mod signal;
 mod workspaces;
 
 pub use backend::{
-    Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, CommandSender, Journal, JournalError,
-    Resumes, Session, SessionSpec, Start,
+    Access, Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, CommandSender, GatewayAccess,
+    HandshakeSpec, Journal, JournalError, Resumes, SecretFile, SecretKeys, Session, SessionSpec, Start,
 };
 pub use hearing::{Heard, Hearing, Steer, Stop};
 pub use processes::{Custody, Exit, Launch, Process, ProcessError, Processes};

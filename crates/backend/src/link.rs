@@ -9,7 +9,7 @@ pub mod frames;
 use std::collections::BTreeMap;
 
 use runyard_domain::gate::{Policy, Request, Risk};
-use runyard_domain::run::{ApprovalPolicyRef, Failure};
+use runyard_domain::run::{ApprovalPolicyRef, Failure, ProjectedHow, Usage};
 use runyard_domain::{
     ApplyTo, ApprovalId, BackendProfile, DiffFile, DiffStats, DiffText, ExecutionPolicy, Preparation, RunId,
     SelectedFile, SessionId, WorkspaceRef,
@@ -79,8 +79,22 @@ pub enum ToEdge {
         /// Whether the run is over, so that what it no longer needs can go too.
         over: bool,
     },
+    /// Remove what is kept of a session whose runs are over. Answered by [`FromEdge::SessionClosed`].
+    CloseSession {
+        /// Which question, on this link.
+        id: u64,
+        /// The session.
+        session: SessionId,
+    },
     /// The policy that counts from now on.
     Policy(Box<Policy>),
+    /// Look whether a backend profile could be used here. Answered by [`FromEdge::Checked`].
+    Check {
+        /// Which question, on this link.
+        id: u64,
+        /// The backend profile.
+        profile: Box<BackendProfile>,
+    },
 }
 
 /// A run to drive.
@@ -115,6 +129,9 @@ pub struct OpenRun {
     pub start: Start,
     /// The token with which what the backend starts may call the hub, for this run alone.
     pub run_token: String,
+    /// What it used so far, where known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub usage: Option<Usage>,
 }
 
 /// What an edge is to do for a run in one session.
@@ -205,6 +222,35 @@ pub enum FromEdge {
         /// The generation.
         generation: u64,
     },
+    /// Nothing of a session is kept any more, or something of it could not be removed.
+    SessionClosed {
+        /// Which question.
+        id: u64,
+        /// Whether nothing is left.
+        removed: bool,
+    },
+    /// A backend profile was looked at.
+    Checked {
+        /// Which question.
+        id: u64,
+        /// What was found, without secrets.
+        found: Vec<CheckLine>,
+    },
+}
+
+/// What was found about one part of a backend profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckLine {
+    /// Which part.
+    pub check: String,
+    /// Whether a run could begin as far as this goes.
+    pub ok: bool,
+    /// What was found.
+    pub found: String,
+    /// What to do about it; always there where it is not ok.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub next: Option<String>,
 }
 
 /// One thing that happened in a run.
@@ -226,6 +272,24 @@ pub enum Report {
         protocol: String,
         /// What was found.
         checks: BTreeMap<String, String>,
+    },
+    /// A profile's secrets were made available for this session.
+    Projected {
+        /// The backend profile.
+        profile: String,
+        /// Which of its secrets, by name.
+        keys: Vec<String>,
+        /// How.
+        how: ProjectedHow,
+    },
+    /// What the backend's program said and was told, in lines, redacted.
+    Debug {
+        /// The lines.
+        text: String,
+        /// How many.
+        lines: u64,
+        /// How many more were left out.
+        omitted: u64,
     },
     /// It cannot be prepared or started.
     Failed {
@@ -252,6 +316,19 @@ pub enum Report {
         /// Where in the stream it begins.
         offset: u64,
         /// How many bytes are left out after it.
+        omitted: u64,
+    },
+    /// What a step printed beyond what its events hold, when it is over.
+    Log {
+        /// The step.
+        call: String,
+        /// Where it printed it.
+        stream: Stream,
+        /// What it printed, as far as it is kept.
+        text: String,
+        /// Where in the stream its events end.
+        offset: u64,
+        /// How many bytes were left out of them and not yet said to be.
         omitted: u64,
     },
     /// The backend asks for something that a person must decide.
@@ -328,6 +405,6 @@ pub enum Report {
         /// The approval.
         approval: ApprovalId,
     },
-    /// What the backend says, as it says it. Never `Delta`, `ToolOutput` or `Ask`, which have their own reports.
+    /// What the backend says, as it says it. Never `Delta`, `ToolOutput`, `Raw` or `Ask`, which have their own reports.
     Signal(Signal),
 }

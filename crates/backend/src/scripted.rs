@@ -41,7 +41,8 @@ use self::player::{Opening, Player, clip};
 use self::position::Position;
 pub use self::script::{Problem, SCRIPT_BYTES_MAX, STEPS_MAX, Script, ScriptError, TEXT_BYTES_MAX};
 use crate::{
-    Backend, BackendError, BackendInfo, COMMANDS_MAX, Hearing, Journal, Resumes, Session, SessionSpec, Start,
+    Backend, BackendError, BackendInfo, COMMANDS_MAX, Hearing, Journal, Resumes, SecretKeys, Session,
+    SessionSpec, Start,
 };
 
 /// The scripts that a scripted backend knows by name.
@@ -129,6 +130,9 @@ impl Backend for ScriptedBackend {
             asks: true,
             checkout: true,
             needs_network: false,
+            secret_keys: SecretKeys::default(),
+            gateway: false,
+            private_files: &[],
         }
     }
 

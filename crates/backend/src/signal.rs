@@ -1,7 +1,7 @@
 //! What a backend says: the adapters' one vocabulary.
 
 use runyard_domain::gate::Request;
-use runyard_domain::run::{FailureKind, ToolOutcome, TurnOutcome, Usage};
+use runyard_domain::run::{FailureKind, PlanStep, ToolOutcome, TurnOutcome, Usage};
 use runyard_domain::{Code, CommandId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -51,6 +51,25 @@ pub enum Signal {
         item: String,
         /// All of it.
         text: String,
+    },
+    /// What the agent tells of its thinking, once it is whole.
+    Reasoning {
+        /// The backend's name for it.
+        item: String,
+        /// What it tells.
+        text: String,
+    },
+    /// What the agent means to do: all of it, each time that it changes.
+    Plan {
+        /// The steps, in order.
+        steps: Vec<PlanStep>,
+    },
+    /// A line that the backend's program said or was told, as it is. Only where the profile keeps them.
+    Raw {
+        /// Whether it was told; else it said it.
+        told: bool,
+        /// The line, without its end.
+        line: String,
     },
     /// A step begins. What needs asking was asked before.
     ToolCall {

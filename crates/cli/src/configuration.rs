@@ -2,7 +2,7 @@
 //!
 //! The layers, the lowest first: what is built in; `runyard.toml` in the data directory; the project's `runyard.toml` files
 //! from the outermost to the innermost; `RUNYARD_` variables; flags. A project's file may only narrow until a person trusts
-//! exactly its bytes, and never sets anything of `[hub]`. It is read once; who wants to know of changes loads it again.
+//! exactly its bytes, and never sets anything of `[hub]` or `[edge]`. It is read once; who wants to know of changes loads it again.
 
 mod environment;
 mod layers;
@@ -28,7 +28,7 @@ pub(crate) use self::layers::{Ignored, Values};
 pub(crate) use self::origin::{Origin, Place, Sourced};
 use self::problem::Hint;
 pub(crate) use self::problem::{ConfigurationProblems, Fault, Problem};
-pub(crate) use self::profiles::Hub;
+pub(crate) use self::profiles::{Edge, Hub};
 pub(crate) use self::project::{FILE_NAME, ProjectLayer, files_above, project_layers};
 use crate::home::Home;
 use crate::trust::{Standing, TrustRecords, Trusted};
@@ -41,6 +41,7 @@ pub(crate) struct Configuration {
     base: Layers,
     layers: Layers,
     hub: Hub,
+    edge: Edge,
     agents: BTreeMap<String, AgentProfile>,
     backends: BTreeMap<String, BackendProfile>,
     preparation: Preparation,
@@ -93,12 +94,13 @@ impl Configuration {
         mut problems: Vec<Problem>,
     ) -> Result<Self, ConfigurationProblems> {
         let values = layers.completed();
-        let typed = (Hub::of(&values), profiles::agents(&values), profiles::backends(&values));
+        let own = Hub::of(&values).and_then(|hub| Ok((hub, Edge::of(&values, &data)?)));
+        let typed = (own, profiles::agents(&values), profiles::backends(&values));
         // What a file that could not be read would have said is not missed again.
-        let (hub, agents, backends) = match typed {
-            (Ok(hub), Ok(agents), Ok(backends)) => (hub, agents, backends),
-            (hub, agents, backends) => {
-                problems.extend(hub.err());
+        let ((hub, edge), agents, backends) = match typed {
+            (Ok(own), Ok(agents), Ok(backends)) => (own, agents, backends),
+            (own, agents, backends) => {
+                problems.extend(own.err());
                 problems.extend(agents.err().into_iter().chain(backends.err()).flatten());
                 return Err(ConfigurationProblems(problems));
             }
@@ -114,12 +116,17 @@ impl Configuration {
         if !problems.is_empty() {
             return Err(ConfigurationProblems(problems));
         }
-        Ok(Configuration { data, base, layers, hub, agents, backends, preparation })
+        Ok(Configuration { data, base, layers, hub, edge, agents, backends, preparation })
     }
 
     /// What the hub is told.
     pub(crate) fn hub(&self) -> &Hub {
         &self.hub
+    }
+
+    /// What the edge in the hub's own process is told.
+    pub(crate) fn edge(&self) -> &Edge {
+        &self.edge
     }
 
     /// The agent profiles by their id.
@@ -130,6 +137,11 @@ impl Configuration {
     /// The backend profiles by their name.
     pub(crate) fn backends(&self) -> &BTreeMap<String, BackendProfile> {
         &self.backends
+    }
+
+    /// Whether it is said which secrets a backend profile needs, be it none; else its kind says so.
+    pub(crate) fn names_secrets(&self, profile: &str) -> bool {
+        self.layers.completed().contains_key(&profiles::required_secret_keys(profile))
     }
 
     /// What prepares the checkouts of runs in this directory.
@@ -162,7 +174,9 @@ impl Configuration {
 
     /// Every value with its origin.
     pub(crate) fn values(&self) -> Values {
-        self.layers.completed()
+        let mut values = self.layers.completed();
+        Edge::complete(&mut values, &self.data);
+        values
     }
 
     /// The rules and actions with their origin.
@@ -184,7 +198,7 @@ impl Configuration {
     pub(crate) fn check_kinds(&self, known: &[&str]) -> Result<(), ConfigurationProblems> {
         let values = self.values();
         let problem = |backend: &BackendProfile| {
-            let key = format!("backends.{}.kind", backend.profile);
+            let key = format!("backend.{}.kind", backend.profile);
             let origin = values.get(&key).map_or(Origin::Default, |value| value.origin.clone());
             let hint = Hint::of(&backend.backend_kind, known.iter().copied());
             Problem { origin, fault: Fault::UnknownName { key, what: "kind of backend", hint } }

@@ -2,6 +2,7 @@
 //!
 //! It changes nothing, and works where the configuration does not.
 
+mod backends;
 mod data;
 mod disk;
 mod machine;
@@ -14,6 +15,9 @@ use serde_json::{Value, json};
 
 use crate::home::Home;
 use crate::views::is_text;
+
+/// Begins what to do about a missing secret.
+pub(crate) const GIVE_IT_WITH: &str = "Give it with: ";
 
 pub(crate) fn command(home: Home) -> ExtraCommand {
     let command = Command::new("doctor").about("Look at what runs need, and say what to do").after_help(
@@ -93,7 +97,7 @@ pub(crate) async fn look(home: &Home) -> Looked {
     findings.extend(parts::database(home).await);
     findings.extend(disk::disk(home));
     findings.extend(parts::workspaces(home).await);
-    findings.extend(parts::backends(home).await);
+    findings.extend(backends::backends(home).await);
     findings.extend([machine::custody(), machine::sandbox(home).await, machine::clock(home)]);
     let usable = findings.iter().all(|finding| finding.state != State::Do);
     Looked { usable, json: json(&findings, usable), text: text(&findings, usable) }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use runyard::{ActionError, Code, Runtime};
 use runyard_edge::sandbox::{Sandboxes, System};
-use runyard_edge::{AllowList, Edge, EdgeOptions, Supervisors};
+use runyard_edge::{AllowList, Edge, EdgeOptions, Secrets, Supervisors};
 use runyard_engine::{Engine, EngineError, EngineOptions, Installation, Limits};
 use runyard_store::{Clock, SystemClock};
 use sha2::{Digest, Sha256};
@@ -91,9 +91,10 @@ impl Hub {
             home: home.edge(),
             url: url.to_owned(),
             search_path: search_path(),
-            sandboxes: sandboxes(home).await,
+            sandboxes: sandboxes(home, configuration).await,
             backends,
             workspaces,
+            secrets: Secrets::at(&configuration.edge().secrets_directory),
             supervision: Arc::new(Supervisors::new()),
             redactors: Arc::new(move || installation::redactor(&home_of_redactor, key_of_redactor.clone())),
             clock,
@@ -139,9 +140,10 @@ fn search_path() -> String {
 }
 
 /// What confines the processes that the edge in this process starts.
-pub(crate) async fn sandboxes(home: &Home) -> Sandboxes {
+pub(crate) async fn sandboxes(home: &Home, configuration: &Configuration) -> Sandboxes {
     let person = std::env::var_os("HOME").map(PathBuf::from);
-    Sandboxes::look(&search_path(), System::look(person.as_deref(), home.path())).await
+    let system = System::look(person.as_deref(), home.path());
+    Sandboxes::look(&search_path(), system.hiding(&configuration.edge().secrets_directory)).await
 }
 
 /// Waits until the edge has come in.

@@ -72,8 +72,10 @@ async fn init(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     let looked = doctor::look(&home).await;
     let worked = looked.usable && demo.is_ok();
     let usable = agents.iter().find(|found| found.adapter && found.version.is_ok());
-    let next = match (usable, worked) {
-        (_, false) => "runyard doctor".to_owned(),
+    let lacking = usable.and_then(|found| secret_first(&looked, &found.name));
+    let next = match (usable, lacking) {
+        _ if !worked => "runyard doctor".to_owned(),
+        (_, Some(command)) => command,
         (Some(found), _) => format!("runyard run \"Say what this project is about\" --agent {}", found.name),
         (None, _) => "runyard run \"look around\"".to_owned(),
     };
@@ -103,6 +105,14 @@ async fn init(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
         }),
     };
     Ok(show_data(&matches, told).max(u8::from(!worked)))
+}
+
+/// What gives an agent the secret that it cannot be used without, where it lacks one.
+fn secret_first(looked: &Looked, name: &str) -> Option<String> {
+    let what = format!("secrets {name}");
+    let mut findings = looked.json["findings"].as_array()?.iter();
+    let next = findings.find(|finding| finding["what"] == what.as_str())?["next"].as_str()?;
+    Some(next.strip_prefix(doctor::GIVE_IT_WITH).unwrap_or(next).to_owned())
 }
 
 /// What of the checks a person has to know now: the rest is in `doctor`.

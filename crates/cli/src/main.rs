@@ -9,6 +9,7 @@ mod changes;
 mod config_show;
 mod configuration;
 mod database;
+mod demo;
 mod doctor;
 mod elsewhere;
 mod gc;
@@ -28,6 +29,7 @@ mod patches;
 mod projects;
 mod redact;
 mod run;
+mod secrets;
 mod trust;
 mod up;
 mod views;
@@ -89,6 +91,8 @@ fn run(arguments: Vec<OsString>, serves: bool) -> anyhow::Result<u8> {
         init::command(home.clone()),
         gc::command(home.clone()),
         redact::command(home.clone()),
+        secrets::command(home.clone()),
+        demo::command(home.clone()),
     ];
     extra.extend(backup::commands(&home));
     extra.extend(changes::commands(&home));

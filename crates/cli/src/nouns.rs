@@ -2,6 +2,8 @@
 //!
 //! The table is all there is to them: flags, help and output come from the action.
 
+mod backend_check;
+
 use std::ffi::OsString;
 
 use clap::{Arg, Command};
@@ -49,22 +51,34 @@ const NOUNS: &[(&str, &str, &[Verb])] = &[
         ("verify", "audit-verify", &[], "Check the chain of entries"),
     ]),
     ("agents", "The agent profiles", &[("list", "agent-list", &[], "The agent profiles")]),
-    ("backends", "The backend profiles", &[("list", "backend-list", &[], "The backend profiles")]),
+    ("backends", "The backend profiles", &[
+        ("list", "backend-list", &[], "The backend profiles"),
+        ("show", "backend-show", &["profile"], "One backend profile, and what bounds it"),
+    ]),
     ("edges", "The edges", &[("list", "edge-list", &[], "The edges")]),
-    ("sessions", "The conversations that runs share", &[("list", "session-list", &[], "The sessions")]),
+    ("sessions", "The conversations that runs share", &[
+        ("list", "session-list", &[], "The sessions"),
+        ("close", "session-close", &["id"], "Remove what agents keep of a conversation; what was recorded stays"),
+    ]),
 ];
 
 /// The commands, for help and completions. Their flags are those of the actions.
 pub(crate) fn commands(runtime: &Runtime, home: &Home) -> Vec<ExtraCommand> {
     let whole = |(noun, about, verbs): &(&'static str, &'static str, &[Verb])| {
         let command = command(runtime, noun, about, verbs);
-        if *noun != "audit" {
-            return extra(command);
-        }
-        // Not all of its verbs are actions.
         let home = home.clone();
-        let run = move |matches| Box::pin(audit_bundle::run(home, matches)) as ExtraRun;
-        ExtraCommand { command: audit_bundle::extend(command), run: Box::new(run) }
+        // Not all verbs of these are actions.
+        match *noun {
+            "audit" => {
+                let run = move |matches| Box::pin(audit_bundle::run(home, matches)) as ExtraRun;
+                ExtraCommand { command: audit_bundle::extend(command), run: Box::new(run) }
+            }
+            "backends" => {
+                let run = move |matches| Box::pin(backend_check::run(home, matches)) as ExtraRun;
+                ExtraCommand { command: backend_check::extend(command), run: Box::new(run) }
+            }
+            _ => extra(command),
+        }
     };
     NOUNS.iter().map(whole).collect()
 }
@@ -91,12 +105,17 @@ fn command(runtime: &Runtime, noun: &'static str, about: &'static str, verbs: &[
         let about = about.to_string();
         Command::new(*name).about(about).args(positional).args(flags)
     };
-    let single = verbs.len() == 1;
+    let lists = lists_by_itself(noun, verbs);
     Command::new(noun)
         .about(about)
-        .subcommand_required(!single)
-        .arg_required_else_help(!single)
+        .subcommand_required(!lists)
+        .arg_required_else_help(!lists)
         .subcommands(verbs.iter().map(verb))
+}
+
+/// Whether the noun alone lists.
+fn lists_by_itself(noun: &str, verbs: &[Verb]) -> bool {
+    verbs.len() == 1 || matches!(noun, "backends" | "sessions")
 }
 
 fn kebab(name: &str) -> String {
@@ -133,10 +152,11 @@ fn as_call(arguments: &[&str]) -> Option<Vec<String>> {
     if *noun == "audit" && audit_bundle::is_meant(rest) {
         return None;
     }
-    let (verb, rest) = match (verbs, rest.split_first()) {
-        ([only], None) => (only, rest),
-        ([only], Some((first, _))) if first.starts_with('-') => (only, rest),
-        (verbs, Some((first, rest))) => (verbs.iter().find(|(name, ..)| name == first)?, rest),
+    let by_itself = verbs.first().filter(|_| lists_by_itself(noun, verbs));
+    let (verb, rest) = match (by_itself, rest.split_first()) {
+        (Some(list), None) => (list, rest),
+        (Some(list), Some((first, _))) if first.starts_with('-') => (list, rest),
+        (_, Some((first, rest))) => (verbs.iter().find(|(name, ..)| name == first)?, rest),
         _ => return None,
     };
     let (_, action, plain, _) = verb;
@@ -208,6 +228,10 @@ mod tests {
         check("workspaces add .", &format!("call workspace-add --path={here}"));
         check("agents", "call agent-list");
         check("agents --output json", "call agent-list --output json");
+        check("backends", "call backend-list");
+        check("backends --output json", "call backend-list --output json");
+        check("backends show codex", "call backend-show --profile=codex");
+        check("backends check codex", "backends check codex");
         check("runs --help", "runs --help");
         check("runs show --help", "runs show --help");
         check("runs nonsense", "runs nonsense");

@@ -23,6 +23,8 @@ pub(crate) fn for_people(action: &str, data: Value) -> Value {
         "approval_list" => lists::approvals(&data),
         "agent_list" => lists::agents(&data),
         "backend_list" => lists::backends(&data),
+        "backend_show" => single::backend(&data["backend"]),
+        "backend_check" => single::checked(&data),
         "edge_list" => lists::edges(&data),
         "session_list" => lists::sessions(&data),
         "workspace_list" => lists::workspaces(&data),
@@ -76,6 +78,11 @@ fn table(rows: Vec<Value>, more: Option<String>, nothing: &str) -> Value {
 
 fn items<'a>(data: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     data[name].as_array().into_iter().flatten()
+}
+
+/// The texts of a list in one line.
+fn joined(data: &Value, name: &str, separator: &str) -> String {
+    items(data, name).map(text).collect::<Vec<_>>().join(separator)
 }
 
 fn text(value: &Value) -> String {

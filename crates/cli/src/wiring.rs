@@ -7,7 +7,8 @@ use anyhow::Context;
 use runyard::{Runtime, RuntimeBuilder};
 use runyard_adapters::ActionBackend;
 use runyard_adapters::codex::CodexBackend;
-use runyard_backend::{Backend, ScriptedBackend, Scripts};
+use runyard_backend::{Backend, BackendInfo, ScriptedBackend, Scripts};
+use runyard_domain::BackendProfile;
 use runyard_engine::{Catalog, Engine};
 use runyard_example_tasks as tasks;
 use runyard_redact::Redactor;
@@ -60,14 +61,39 @@ pub(crate) fn backends(home: &Home, configuration: &Configuration) -> anyhow::Re
 
 /// What runs can choose from.
 pub(crate) fn catalog(configuration: &Configuration, backends: &Backends) -> Catalog {
+    let kinds: BTreeMap<String, BackendInfo> =
+        backends.iter().map(|(kind, backend)| (kind.clone(), backend.info())).collect();
+    let whole = |(name, profile): (&String, &BackendProfile)| {
+        let profile = profile.clone();
+        let whole = match kinds.get(&profile.backend_kind) {
+            Some(info) => completed(profile, info, configuration.names_secrets(name)),
+            None => profile,
+        };
+        (name.clone(), whole)
+    };
     Catalog {
         agents: configuration.agents().clone(),
-        backends: configuration.backends().clone(),
-        kinds: backends.iter().map(|(kind, backend)| (kind.clone(), backend.info())).collect(),
+        backends: configuration.backends().iter().map(whole).collect(),
+        kinds,
         preset: configuration.preset(),
         own_runs: configuration.hub().own_runs,
         rules: configuration.rules(),
     }
+}
+
+/// A backend profile with what only its kind knows: which secrets it has, and whether it can be pointed at the gateway.
+fn completed(mut profile: BackendProfile, info: &BackendInfo, names_secrets: bool) -> BackendProfile {
+    let keys = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<String>>();
+    if !names_secrets {
+        profile.required_secret_keys = keys(info.secret_keys.required);
+    }
+    // Whoever says that it needs none means that it is given none.
+    if !profile.required_secret_keys.is_empty() {
+        profile.optional_secret_keys = keys(info.secret_keys.optional);
+        profile.optional_secret_keys.retain(|key| !profile.required_secret_keys.contains(key));
+    }
+    profile.gateway &= info.gateway;
+    profile
 }
 
 /// The built-in actions, the example's, and those that the configuration declares.

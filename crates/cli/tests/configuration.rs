@@ -127,7 +127,7 @@ fn config_show_says_where_each_value_came_from_and_what_does_not_count() {
 #[test]
 fn config_show_shows_no_secret() {
     let secret = "hunter2-Tulip-93";
-    let data = format!("[backends.demo.settings]\napi_key = \"{secret}\"\nmode = \"fast\"\n");
+    let data = format!("[backend.demo.settings]\napi_key = \"{secret}\"\nmode = \"fast\"\n");
     let yard = Yard::new(&data, "");
     for output in ["text", "json", "ndjson"] {
         let mut command = yard.command(&["config", "show", "--output", output]);
@@ -141,7 +141,7 @@ fn config_show_shows_no_secret() {
             ran.stdout
         );
     }
-    assert_eq!(yard.row("backends.demo.settings.mode")["value"], "fast");
+    assert_eq!(yard.row("backend.demo.settings.mode")["value"], "fast");
 }
 
 #[test]

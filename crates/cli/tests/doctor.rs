@@ -68,6 +68,29 @@ fn what_is_missing_for_one_agent_does_not_stop_the_others() {
 }
 
 #[test]
+fn b13_each_profile_is_told_which_of_its_own_secrets_it_lacks() {
+    let home = Home::with(
+        "[backend.mine]\nmodel = \"m\"\ngateway = false\n[backend.open]\nrequired_secret_keys = []\n",
+    );
+    mode(&home.path(""), 0o700);
+    std::fs::create_dir_all(home.path("secrets/mine")).unwrap();
+    for key in ["auth.json", "config.toml"] {
+        std::fs::write(home.path("secrets/mine").join(key), "hunter2").unwrap();
+    }
+    let ran = home.run(["doctor"]);
+    let (exit, findings) = doctor(&ran);
+    assert_eq!(exit, 0, "{findings:?}");
+    check(&findings, "secrets codex", "note", "runyard secrets set codex auth.json");
+    check(&findings, "secrets deepseek", "note", "runyard secrets set deepseek auth.json");
+    check(&findings, "secrets mine", "ok", "auth.json, config.toml; copied into the agent's own home");
+    assert!(
+        !findings.iter().any(|(what, ..)| what == "secrets open" || what == "secrets demo"),
+        "{findings:?}"
+    );
+    assert!(!ran.stdout.contains("hunter2"));
+}
+
+#[test]
 fn what_must_be_done_first_is_an_exit_code_of_1() {
     let home = Home::with("[hub]\nlisen = 1\n");
     mode(&home.path(""), 0o700);

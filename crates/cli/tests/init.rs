@@ -97,7 +97,10 @@ fn c12_without_anybody_to_ask_nothing_is_written_and_the_demo_runs_all_the_same(
     let run = told["demo"]["run"].as_str().unwrap();
     let shown = Ran::of(&mut machine.command(&["runs", "show", run])).data();
     assert_eq!(shown["run"]["state"], "completed");
-    assert!(told["next"].as_str().unwrap().ends_with("--agent codex"), "{told}");
+    assert_eq!(told["next"], "runyard secrets set codex auth.json", "it cannot be used without");
+    std::fs::create_dir_all(machine.home.path("secrets/codex")).unwrap();
+    std::fs::write(machine.home.path("secrets/codex/auth.json"), "{}").unwrap();
+    assert!(machine.init(&[])["next"].as_str().unwrap().ends_with("--agent codex"));
 }
 
 #[test]
@@ -111,7 +114,8 @@ fn c12_with_yes_the_profile_is_written_once_and_this_directory_is_allowed_once()
     );
     let written = std::fs::read_to_string(machine.file()).unwrap();
     let program = machine.programs.path().join("codex");
-    assert!(written.contains("[backends.codex]") && written.contains(program.to_str().unwrap()), "{written}");
+    let expected = format!("[backend.codex]\ncommand = [{program:?}]\n");
+    assert!(written.starts_with(&expected), "{written}");
     assert_eq!(std::fs::metadata(machine.file()).unwrap().permissions().mode() & 0o777, 0o600);
     let doctor = Ran::of(&mut machine.command(&["doctor"])).data();
     let codex =
@@ -170,13 +174,13 @@ fn without_an_agent_it_says_so_and_the_demo_is_what_comes_next() {
 fn on_a_terminal_it_shows_what_it_would_write_and_asks() {
     let machine = Machine::with(&[CODEX]);
     let mut terminal = Terminal::of(&mut machine.command(&["init"]));
-    terminal.wait_for("[backends.codex]");
+    terminal.wait_for("[backend.codex]");
     terminal.wait_for("runyard.toml? [y/N] ");
     terminal.type_line("n");
     terminal.wait_for("Allow agents to work on copies of");
     terminal.wait_for("[y/N] ");
     terminal.type_line("y");
-    terminal.wait_for("Next: runyard run");
+    terminal.wait_for("Next: runyard secrets set codex auth.json");
     assert_eq!(terminal.ended().0, Some(0));
     assert!(!machine.file().exists() && machine.workspaces() == 1);
 }

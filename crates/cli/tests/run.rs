@@ -188,7 +188,7 @@ fn a19_a_run_that_takes_too_long_exits_with_124() {
     .unwrap();
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let backend = format!(
-        "[backends.slow]\nkind = \"codex-app-server-stdio\"\nsettings.program = {program:?}\n[agents.slow]\nlabel = \"Slow\"\n"
+        "[backend.slow]\ncommand = [{program:?}]\nrequired_secret_keys = []\n[agents.slow]\nlabel = \"Slow\"\n"
     );
     std::fs::create_dir(home.path("")).unwrap();
     std::fs::write(home.path("runyard.toml"), backend).unwrap();

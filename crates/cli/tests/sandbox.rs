@@ -12,11 +12,11 @@ mod support;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use runyard_demo_provider::DemoProvider;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use support::api::{Api, Scripted, Yard};
+use support::codex::{Bench, nothing_left};
 use support::{Hub, Ran};
 
 const NONE: &str = "no sandbox is in force: ";
@@ -164,36 +164,52 @@ fn c04_a_run_that_goes_on_without_its_sandbox_says_so() {
     assert!(reason.starts_with(NONE), "{reason}");
 }
 
-/// Codex must reach its provider, so that its network namespace cannot be its own.
+/// What a command saw of the network.
+#[track_caller]
+fn only_loopback(interfaces: Option<String>) {
+    let interfaces = interfaces.unwrap();
+    assert_eq!(interfaces.lines().skip(2).map(str::trim).collect::<Vec<_>>(), ["lo"]);
+}
+
+#[test]
+fn b07_an_agent_that_needs_no_provider_has_no_network_where_it_is_denied() {
+    let script = "[[turn]]\n[[turn.step]]\nshell = \"cut -d: -f1 /proc/net/dev > net.txt\"\n";
+    let yard = Yard::new("", &[Scripted { name: "cut", profile: "network = \"deny\"", script }]);
+    let (_hub, api) = up(&yard, yard.workspace.path(), None);
+    let (run, done) = approved(&api, "cut", yard.place());
+    assert_eq!(done["degraded"], Value::Null, "{done}");
+    assert!(in_force(&api, &run).ends_with("no network"));
+    only_loopback(left(&yard, &run, "net.txt"));
+}
+
+/// Through the gateway codex reaches its provider, and nothing but that.
+#[test]
+fn b07_codex_works_where_the_network_is_denied_and_has_none_but_the_gateway() {
+    let bench = Bench::new();
+    let (_hub, api) = bench.yard.up();
+    let policy = json!({"executionPolicy": {"network": "deny", "changes": "keep"}});
+    let task = "[[scenario:shell cut -d: -f1 /proc/net/dev > net.txt]]";
+    for agent in ["codex", "deepseek"] {
+        let run = bench.start_with(&api, agent, task, &policy);
+        api.approve(&api.asked(&run, &[]));
+        let done = api.until(&run, "completed");
+        assert_eq!(done["degraded"], Value::Null, "{done}");
+        assert_eq!(done["response"], "The command has run.", "{done}");
+        assert!(in_force(&api, &run).ends_with("no network but the gateway"));
+        only_loopback(bench.file(&run, "net.txt"));
+        nothing_left(&run);
+    }
+}
+
+/// Without the gateway codex must reach its provider itself, so that its network namespace cannot be its own.
 #[test]
 fn b07_a_network_that_cannot_be_cut_for_an_agent_makes_its_run_degraded() {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let native =
-        "codex-0.166.0/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex";
-    let program = std::env::var_os("RUNYARD_TEST_CODEX").map_or_else(|| target.join(native), PathBuf::from);
-    assert!(program.is_file(), "there is no {}; ./test installs it", program.display());
-    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let provider = executor.block_on(DemoProvider::start()).unwrap();
-    let configuration = format!(
-        "[backends.codex]\nkind = \"codex-app-server-stdio\"\nsettings.program = {:?}\nsettings.base_url = {:?}\n\
-         settings.model = \"gpt-5.5\"\n[agents.codex]\nnetwork = \"deny\"\n",
-        program.to_str().unwrap(),
-        provider.url()
-    );
-    let script = "[[turn]]\n[[turn.step]]\nshell = \"cut -d: -f1 /proc/net/dev > net.txt\"\n";
-    let agent = Scripted { name: "cut", profile: "network = \"deny\"", script };
-    let yard = Yard::new(&configuration, &[agent]);
-    let (_hub, api) = up(&yard, yard.workspace.path(), None);
-
-    let run = api.start("codex", yard.place());
+    let bench = Bench::with("gateway = false", None);
+    let (_hub, api) = bench.yard.up();
+    let policy = json!({"executionPolicy": {"network": "deny"}});
+    let run = bench.start_with(&api, "codex", "[[scenario:text]]", &policy);
     let done = api.until(&run, "completed");
     let reason = done["degraded"]["reason"].as_str().unwrap_or_else(|| panic!("{done}"));
     assert!(reason.starts_with("the network is denied and not cut"), "{reason}");
     assert!(in_force(&api, &run).ends_with("the network is not cut"));
-
-    let (run, done) = approved(&api, "cut", yard.place());
-    assert_eq!(done["degraded"], Value::Null, "{done}");
-    assert!(in_force(&api, &run).ends_with("no network"));
-    let interfaces = left(&yard, &run, "net.txt").unwrap();
-    assert_eq!(interfaces.lines().skip(2).map(str::trim).collect::<Vec<_>>(), ["lo"]);
 }

@@ -68,6 +68,13 @@ pub(crate) enum FactsSchema {
         /// How building them went.
         build_status: BuildStatusSchema,
     },
+    /// What a backend and its adapter said to each other, for whoever looks for a fault.
+    Debug {
+        /// How many lines.
+        lines: u64,
+        /// How many lines more were left out.
+        omitted: u64,
+    },
     /// Anything else.
     File {
         /// Where it lies in the workspace, if it does.

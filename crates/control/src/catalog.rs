@@ -1,10 +1,10 @@
-//! What there is to choose from: agents, backends, edges, sessions.
+//! What there is to choose from: agents, edges, sessions. Backends have a module of their own.
 
 use runyard_actions::{Action, ActionError, Context, DefinitionError, action};
 use runyard_domain::gate::Preset;
 use runyard_domain::run::OnReject;
 use runyard_domain::{AgentProfile, SessionId};
-use runyard_engine::{EdgeInfo, Engine, Standing};
+use runyard_engine::{EdgeInfo, Engine, EngineError, Standing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,7 +18,7 @@ use crate::scope::bound_to;
 const SESSION_RUNS_MAX: u32 = 1_000;
 
 pub(crate) fn actions() -> Vec<Result<Action, DefinitionError>> {
-    vec![agent_list(), backend_list(), edge_list(), session_list()]
+    vec![agent_list(), edge_list(), session_list(), session_close()]
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -85,64 +85,6 @@ async fn agent_list(ctx: &Context) -> Result<Agents, ActionError> {
     let engine = ctx.service::<Engine>()?;
     let agents = engine.catalog().agents.values().map(AgentView::of).collect::<Result<_, _>>()?;
     Ok(Agents { agents })
-}
-
-#[derive(Serialize, JsonSchema)]
-struct Backends {
-    /// The backend profiles, by name.
-    backends: Vec<BackendView>,
-}
-
-/// A backend profile: what it can do, never a secret's value nor its settings.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct BackendView {
-    /// Its name.
-    profile: String,
-    /// The kind of backend.
-    backend_kind: String,
-    /// The names of the secrets that it needs.
-    required_secret_keys: Vec<String>,
-    /// The protocol that it speaks.
-    protocol: &'static str,
-    /// How.
-    transport: &'static str,
-    /// The command that it starts, where it starts one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    command: Option<&'static str>,
-    /// How far it can be resumed after its process died: thread, steps or never.
-    resumes: Value,
-    /// Whether it asks before it acts.
-    asks: bool,
-}
-
-/// List the backend profiles: what each can do. No secret is read for it.
-#[action(
-    crate = "runyard_actions",
-    idempotency = "idempotent",
-    permissions = ["runs.read"],
-    http = "GET /api/v1/backends"
-)]
-async fn backend_list(ctx: &Context) -> Result<Backends, ActionError> {
-    let engine = ctx.service::<Engine>()?;
-    let catalog = engine.catalog();
-    let known = catalog.backends.values().filter_map(|profile| {
-        let info = catalog.kinds.get(&profile.backend_kind)?;
-        Some((profile, info))
-    });
-    let backends = known.map(|(profile, info)| {
-        Ok(BackendView {
-            profile: profile.profile.clone(),
-            backend_kind: profile.backend_kind.clone(),
-            required_secret_keys: profile.required_secret_keys.clone(),
-            protocol: info.protocol,
-            transport: info.transport,
-            command: info.command,
-            resumes: serde_json::to_value(info.resumes)?,
-            asks: info.asks,
-        })
-    });
-    Ok(Backends { backends: backends.collect::<Result<_, ActionError>>()? })
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -236,6 +178,34 @@ async fn session_list(input: SessionsInput, ctx: &Context) -> Result<Sessions, A
     let mut sessions = sessions(&runs);
     sessions.truncate(input.limit as usize);
     Ok(Sessions { sessions })
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct SessionInput {
+    /// The session's id.
+    id: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ClosedSession {
+    /// The session.
+    session: String,
+}
+
+/// Close a session whose runs are all over: what agents keep of its conversation is removed, and what was recorded stays.
+#[action(
+    crate = "runyard_actions",
+    side_effects = "write",
+    idempotency = "idempotent",
+    people_only,
+    permissions = ["runs.write"],
+    http = "POST /api/v1/sessions/{id}/close"
+)]
+async fn session_close(input: SessionInput, ctx: &Context) -> Result<ClosedSession, ActionError> {
+    let unknown = || EngineError::NotFound { what: format!("session {}", input.id) };
+    let session: SessionId = input.id.parse().map_err(|_| failed(unknown()))?;
+    ctx.service::<Engine>()?.close_session(session, ctx.actor()).await.map_err(failed)?;
+    Ok(ClosedSession { session: session.to_string() })
 }
 
 /// The sessions of these runs, which come newest first.

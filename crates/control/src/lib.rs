@@ -9,6 +9,7 @@ mod approvals;
 mod artifact_facts;
 mod artifacts;
 mod audit;
+mod backends;
 mod call_gate;
 mod catalog;
 mod diffs;
@@ -49,6 +50,7 @@ pub fn actions() -> Vec<Result<Action, DefinitionError>> {
         tokens::actions(),
         workspaces::actions(),
         catalog::actions(),
+        backends::actions(),
         audit::actions(),
         prompts::actions(),
         health::actions(),

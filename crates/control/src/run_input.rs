@@ -65,9 +65,8 @@ pub(crate) struct ExecutionPolicySchema {
     /// What becomes of what it changed: a person is asked to apply it, or it stays in the checkout for later.
     #[schemars(default)]
     changes: ChangesSchema,
-    /// The secrets that it may be given.
-    #[schemars(default)]
-    secret_scope: SecretScopeSchema,
+    /// The secrets that it may be given: those of its own backend profile, which are taken where this is left out.
+    secret_scope: Option<SecretScopeSchema>,
 }
 
 fn timeout_ms() -> u64 {
@@ -141,8 +140,9 @@ enum ApprovalSchema {
     Never,
 }
 
-#[derive(Default, serde::Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
 struct SecretScopeSchema {
     /// Of which backend profile, and where they are. Names only, never a value.
     #[schemars(default)]
@@ -185,8 +185,9 @@ mod tests {
     fn the_schema_of_an_execution_policy_takes_what_the_domain_writes() {
         let schema = Schema::of_input::<Holder>();
         let mut written = serde_json::to_value(ExecutionPolicy::default()).unwrap();
-        written["secretScope"]["providerCredentials"] =
-            json!([{ "profile": "codex", "secretRef": { "name": "openai", "keys": ["KEY"] } }]);
+        assert_eq!(written.get("secretScope"), None, "what is not said is the profile's own");
+        let entry = json!({ "profile": "codex", "secretRef": { "name": "codex", "keys": ["auth.json"] } });
+        written["secretScope"] = json!({ "providerCredentials": [entry] });
         written["keepOpenMs"] = json!(600_000);
         assert_eq!(schema.issues(&json!({ "policy": written })), Ok(vec![]));
         for budget in [json!("2.50"), json!({ "costUsd": "2" }), json!({ "costUsd": "2.50", "tokens": 9 })] {
@@ -196,8 +197,13 @@ mod tests {
         let read: ExecutionPolicy = serde_json::from_value(written).unwrap();
         let budget = Budget { cost_usd: "2.50".parse().ok(), tokens: Some(9) };
         assert_eq!((read.budget, read.keep_open_ms), (Some(budget), Some(600_000)));
-        assert_eq!(read.secret_scope.provider_credentials.len(), 1);
+        assert_eq!(read.secret_scope.unwrap().provider_credentials.len(), 1);
         assert_eq!(schema.issues_with_defaults(&json!({ "policy": {} })), Ok(vec![]));
+        let described = schema.json().to_string();
+        assert!(
+            !described.contains(r#""default":{"providerCredentials""#),
+            "an absent scope stays absent: {described}"
+        );
         for wrong in [
             json!({ "sandbox": "off" }),
             json!({ "approval": "always" }),

@@ -18,8 +18,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Reads the `input` of a request: a text, or a list of items.
-    pub(crate) fn of(input: &Value) -> Self {
+    /// Reads the `input` of the Responses API: a text, or a list of items.
+    pub(crate) fn of_input(input: &Value) -> Self {
         let mut place = Self::default();
         match input {
             Value::String(text) => place.read_text(text),
@@ -29,13 +29,30 @@ impl Place {
         place
     }
 
+    /// Reads the `messages` of chat completions.
+    pub(crate) fn of_messages(messages: &Value) -> Self {
+        let mut place = Self::default();
+        for message in messages.as_array().into_iter().flatten() {
+            match message["role"].as_str() {
+                Some("user") => texts(&message["content"]).for_each(|text| place.read_text(text)),
+                Some("tool") => place.read_result(&message["content"]),
+                _ => {}
+            }
+        }
+        place
+    }
+
     fn read_item(&mut self, item: &Value) {
         let kind = item["type"].as_str().unwrap_or("message");
         if kind == "message" && item["role"] == "user" {
             texts(&item["content"]).for_each(|text| self.read_text(text));
         } else if kind.ends_with("_call_output") {
-            self.results += usize::from(!texts(&item["output"]).any(is_aborted));
+            self.read_result(&item["output"]);
         }
+    }
+
+    fn read_result(&mut self, output: &Value) {
+        self.results += usize::from(!texts(output).any(is_aborted));
     }
 
     /// The last marker of a text wins over all before it.
@@ -83,7 +100,7 @@ mod tests {
     fn check(input: Value, scenario: Option<&str>, argument: Option<&str>, results: usize) {
         let expected =
             Place { scenario: scenario.map(Into::into), argument: argument.map(Into::into), results };
-        assert_eq!(Place::of(&input), expected);
+        assert_eq!(Place::of_input(&input), expected);
     }
 
     #[test]
@@ -130,5 +147,22 @@ mod tests {
         check(json!([user("[[scenario:a]]"), stopped, user("go on")]), Some("a"), None, 0);
         let printed = result(json!("Chunk ID: 1\nOutput:\naborted by user"));
         check(json!([user("[[scenario:a]]"), printed, user("go on")]), Some("a"), None, 1);
+    }
+
+    #[test]
+    fn messages_say_the_same_as_items() {
+        let messages = json!([
+            {"role": "system", "content": "[[scenario:system]]"},
+            {"role": "user", "content": "[[scenario:a]]"},
+            {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+            {"role": "user", "content": [{"type": "text", "text": "[[scenario:b x]]"}]},
+            {"role": "assistant", "content": "[[scenario:theirs]]", "tool_calls": []},
+            {"role": "tool", "tool_call_id": "c2", "content": "ok"},
+            {"role": "tool", "tool_call_id": "c3", "content": [{"type": "text", "text": "[[scenario:c]]"}]},
+            {"role": "tool", "tool_call_id": "c4", "content": "aborted"},
+        ]);
+        let expected = Place { scenario: Some("b".into()), argument: Some("x".into()), results: 2 };
+        assert_eq!(Place::of_messages(&messages), expected);
+        assert_eq!(Place::of_messages(&json!("[[scenario:a]]")), Place::default());
     }
 }

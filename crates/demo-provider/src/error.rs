@@ -47,6 +47,24 @@ pub enum ProviderError {
         /// The scenario's name.
         name: String,
     },
+    /// A directory holds more scenarios than one may.
+    #[error("{} holds more than {max} scenarios", path.display())]
+    TooMany {
+        /// The directory.
+        path: PathBuf,
+        /// How many it may hold.
+        max: usize,
+    },
+    /// A scenario has more steps than one may have.
+    #[error("the scenario `{name}` has {steps} steps; {max} are allowed")]
+    TooManySteps {
+        /// The scenario's name.
+        name: String,
+        /// How many steps it has.
+        steps: usize,
+        /// How many it may have.
+        max: usize,
+    },
     /// A step without a tool call is followed by another, which could never be reached.
     #[error("step {step} of the scenario `{name}` calls no tool, so what follows it is never reached")]
     Unreachable {

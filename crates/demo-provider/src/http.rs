@@ -1,92 +1,55 @@
 //! The routes: every request is kept, then answered as its scenario says.
 
-use std::{
-    io,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 
 use axum::{
-    Json, Router,
+    Router,
     body::Bytes,
     extract::{DefaultBodyLimit, State},
-    http::{HeaderMap, Method, StatusCode, Uri, header},
-    response::{
-        IntoResponse, Response,
-        sse::{Event, Sse},
-    },
-    routing::{get, post},
+    http::{HeaderMap, Method, Uri},
+    response::{IntoResponse, Response},
 };
-use futures_core::Stream;
 use serde_json::{Value, json};
-use tokio::{sync::mpsc, time};
 
 use crate::{
-    answer::{Frame, Reply},
-    conversation::Place,
+    flaky::{Caller, Refused},
+    library::Library,
+    reply::Reply,
     requests::{Recorded, RequestLog},
-    scenario::{Ending, Library, Refusal, Step},
+    scenario::{Refusal, Scenario, Step},
+    speech::{Fill, Speech},
+    wire::{Context, Wire},
 };
 
-/// The model that the list names; any other is answered too.
-const MODEL: &str = "demo";
+/// The models that the list names; any other is answered too.
+const MODELS: [&str; 2] = ["demo", "gpt-5.5"];
 
 const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Few, so that a client that does not read holds the stream back.
-const EVENTS_WAITING_MAX: usize = 4;
+/// Of a wrong key so many characters are said back, and none of one that is hardly longer.
+const KEY_TAIL_CHARS: usize = 4;
+const KEY_CHARS_MIN: usize = 3 * KEY_TAIL_CHARS;
 
 /// What every request needs.
 pub(crate) struct Shared {
     pub(crate) library: Library,
     pub(crate) log: RequestLog,
-    /// The only key that is accepted, if not every one is.
-    pub(crate) bearer: Option<String>,
+    /// The only keys that are accepted; if there are none, every one is.
+    pub(crate) keys: Vec<String>,
     /// Tells this provider's ids from another's.
     pub(crate) seed: String,
+    pub(crate) answers: AtomicU64,
+    pub(crate) refused: Refused,
 }
 
 pub(crate) fn routes(shared: Arc<Shared>) -> Router {
-    Router::new()
-        .route("/v1/responses", post(respond))
-        .route("/v1/models", get(list_models))
-        .fallback(not_here)
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .with_state(shared)
+    Router::new().fallback(serve).layer(DefaultBodyLimit::max(BODY_BYTES_MAX)).with_state(shared)
 }
 
-async fn list_models(
-    State(shared): State<Arc<Shared>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    let request = recorded(&method, &uri, &headers, &body);
-    let wrong = wrong_key(shared.bearer.as_deref(), &request);
-    shared.log.keep(request);
-    match wrong {
-        Some(refusal) => refuse(&refusal),
-        None => {
-            let model = json!({"id": MODEL, "object": "model", "created": 0, "owned_by": "runyard"});
-            Json(json!({"object": "list", "data": [model]})).into_response()
-        }
-    }
-}
-
-async fn not_here(
-    State(shared): State<Arc<Shared>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    shared.log.keep(recorded(&method, &uri, &headers, &body));
-    refuse(&refusal(404, "invalid_request_error", None, "The demo provider has no such route."))
-}
-
-async fn respond(
+async fn serve(
     State(shared): State<Arc<Shared>>,
     method: Method,
     uri: Uri,
@@ -94,66 +57,101 @@ async fn respond(
     body: Bytes,
 ) -> Response {
     let mut request = recorded(&method, &uri, &headers, &body);
-    let asked: Value = request.json();
-    let place = Place::of(&asked["input"]);
-    let (name, scenario) = shared.library.find(place.scenario.as_deref());
-    let step = scenario.step_after(place.results);
-    request.played = Some((name.to_owned(), step));
-    let argument = place.argument.as_deref().unwrap_or(&scenario.argument);
-
-    let scenario_bearer = scenario.bearer.as_ref().map(|bearer| bearer.replace("{argument}", argument));
-    let wrong = wrong_key(shared.bearer.as_deref(), &request)
-        .or_else(|| wrong_key(scenario_bearer.as_deref(), &request))
-        .or_else(|| (asked["stream"] != true).then(not_streaming));
-    let number = shared.log.keep(request);
-    if let Some(refusal) = wrong {
-        return refuse(&refusal);
-    }
-    match &scenario.steps[step] {
-        Step::Refuse(refusal) => refuse(refusal),
-        Step::Answer(answer) => {
-            let reply = Reply {
-                id: &format!("{}_{number}", shared.seed),
-                model: asked["model"].as_str().unwrap_or(MODEL),
-                argument,
-                asked_chars: body.len(),
-            };
-            stream(reply.frames(answer), answer.end)
-        }
+    let reply = match (method.as_str(), uri.path()) {
+        ("POST", "/v1/responses") => shared.play(Wire::Responses, &mut request),
+        ("POST", "/v1/chat/completions") => shared.play(Wire::Chat, &mut request),
+        ("GET", "/v1/models") => Some(shared.models(&request)),
+        _ => Some(invalid(404, "The demo provider has no such route.")),
+    };
+    request.status = reply.as_ref().map(|reply| reply.status);
+    shared.log.keep(request);
+    match reply {
+        Some(reply) => reply.into_response(),
+        None => std::future::pending().await,
     }
 }
 
-fn stream(frames: Vec<Frame>, end: Ending) -> Response {
-    let (sender, receiver) = mpsc::channel(EVENTS_WAITING_MAX);
-    tokio::spawn(async move {
-        for frame in frames {
-            time::sleep(frame.pause).await;
-            let kind = frame.event["type"].as_str().unwrap_or_default();
-            let event = Event::default().event(kind).data(frame.event.to_string());
-            if sender.send(Ok(event)).await.is_err() {
-                return;
+impl Shared {
+    fn models(&self, request: &Recorded) -> Reply {
+        let model = |id: &&str| json!({"id": id, "object": "model", "created": 0, "owned_by": "runyard"});
+        let models: Vec<Value> = MODELS.iter().map(model).collect();
+        let list = || Reply::json(&json!({"object": "list", "data": models}));
+        self.wrong_key(request, None).unwrap_or_else(list)
+    }
+
+    /// The answer to a request for what the model says next; nothing where none is ever given.
+    fn play(&self, wire: Wire, request: &mut Recorded) -> Option<Reply> {
+        let asked = request.json();
+        if !asked.is_object() {
+            return Some(invalid(400, "We could not parse the JSON body of your request."));
+        }
+        let place = wire.place(&asked);
+        let (name, scenario) = self.library.find(place.scenario.as_deref());
+        let step = scenario.step_after(place.results);
+        request.played = Some((name.to_owned(), step));
+        let argument = place.argument.as_deref().unwrap_or(&scenario.argument);
+        let fill = Fill { argument, key: request.bearer().unwrap_or_default() };
+
+        let wanted = scenario.bearer.as_ref().map(|bearer| fill.text(bearer));
+        if let Some(wrong) = self.wrong_key(request, wanted.as_deref()) {
+            return Some(wrong);
+        }
+        if self.is_refused_yet(name, scenario, &fill) {
+            return Some(Reply::refusal(&refusal(
+                503,
+                "server_error",
+                None,
+                "The server is overloaded for now.",
+            )));
+        }
+        match &scenario.steps[step] {
+            Step::Silence(_) => None,
+            Step::Page(html) => Some(Reply::page(&fill.text(html))),
+            Step::Refuse(refusal) => {
+                let message = fill.text(&refusal.message);
+                Some(Reply::refusal(&Refusal { message, ..refusal.clone() }))
+            }
+            Step::Answer(answer) => {
+                let number = self.answers.fetch_add(1, Ordering::Relaxed);
+                let context = Context {
+                    id: &format!("{}_{number}", self.seed),
+                    model: asked["model"].as_str().unwrap_or(MODELS[0]),
+                    asked_chars: request.body.len(),
+                    include_usage: asked["stream_options"]["include_usage"] == true,
+                };
+                let speech = Speech::of(answer, &fill, wire);
+                let streams = asked["stream"] == true;
+                Some(if streams { wire.stream(&context, &speech) } else { wire.whole(&context, &speech) })
             }
         }
-        match end {
-            Ending::Completed | Ending::Unfinished => {}
-            Ending::Stall => sender.closed().await,
-            Ending::Cut => {
-                // An error of the body makes the server drop the connection without ending the body.
-                let _ = sender.send(Err(io::ErrorKind::ConnectionAborted.into())).await;
-            }
-        }
-    });
-    Sse::new(Received(receiver)).into_response()
+    }
+
+    fn is_refused_yet(&self, name: &str, scenario: &Scenario, fill: &Fill<'_>) -> bool {
+        let caller = Caller {
+            scenario: name.to_owned(),
+            argument: fill.argument.to_owned(),
+            key: fill.key.to_owned(),
+        };
+        self.refused.refuses(caller, scenario.flaky)
+    }
+
+    /// The refusal of a key that is not among those of the provider, or not the one that is wanted.
+    fn wrong_key(&self, request: &Recorded, wanted: Option<&str>) -> Option<Reply> {
+        let key = request.bearer();
+        let is_known = self.keys.is_empty() || self.keys.iter().any(|known| Some(known.as_str()) == key);
+        let is_right = is_known && wanted.is_none_or(|wanted| key == Some(wanted));
+        (!is_right).then(|| {
+            let message = format!("Incorrect API key provided: ****{}.", tail(key.unwrap_or_default()));
+            Reply::refusal(&refusal(401, "invalid_request_error", Some("invalid_api_key"), &message))
+        })
+    }
 }
 
-struct Received(mpsc::Receiver<Result<Event, io::Error>>);
-
-impl Stream for Received {
-    type Item = Result<Event, io::Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context)
-    }
+/// What a provider says back of a key, so that a person sees which one it was.
+fn tail(key: &str) -> String {
+    let chars: Vec<char> = key.chars().collect();
+    let shown = if chars.len() < KEY_CHARS_MIN { 0 } else { KEY_TAIL_CHARS };
+    chars[chars.len() - shown..].iter().collect()
 }
 
 fn recorded(method: &Method, uri: &Uri, headers: &HeaderMap, body: &Bytes) -> Recorded {
@@ -165,23 +163,12 @@ fn recorded(method: &Method, uri: &Uri, headers: &HeaderMap, body: &Bytes) -> Re
         headers: headers.iter().map(|(name, value)| (name.to_string(), text(value.as_bytes()))).collect(),
         body: text(body),
         played: None,
+        status: None,
     }
 }
 
-fn wrong_key(wanted: Option<&str>, request: &Recorded) -> Option<Refusal> {
-    let wrong = wanted.is_some_and(|wanted| request.bearer() != Some(wanted));
-    wrong.then(|| {
-        refusal(401, "invalid_request_error", Some("invalid_api_key"), "Incorrect API key provided.")
-    })
-}
-
-fn not_streaming() -> Refusal {
-    refusal(
-        400,
-        "invalid_request_error",
-        None,
-        "The demo provider only streams: send JSON with `stream: true`.",
-    )
+fn invalid(status: u16, message: &str) -> Reply {
+    Reply::refusal(&refusal(status, "invalid_request_error", None, message))
 }
 
 fn refusal(status: u16, kind: &str, code: Option<&str>, message: &str) -> Refusal {
@@ -192,15 +179,4 @@ fn refusal(status: u16, kind: &str, code: Option<&str>, message: &str) -> Refusa
         message: message.to_owned(),
         retry_after_s: None,
     }
-}
-
-fn refuse(refusal: &Refusal) -> Response {
-    let Refusal { status, kind, code, message, retry_after_s } = refusal;
-    let body = json!({"error": {"message": message, "type": kind, "param": null, "code": code}});
-    let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = (status, Json(body)).into_response();
-    if let Some(seconds) = retry_after_s {
-        response.headers_mut().insert(header::RETRY_AFTER, (*seconds).into());
-    }
-    response
 }

@@ -1,22 +1,27 @@
 //! A loopback model provider with scripted scenarios, for tests and demos.
 //!
-//! It speaks the OpenAI Responses API as a stream (`POST /v1/responses`) and lists its model (`GET /v1/models`), and
-//! keeps every request for a test to read. Which scenario is played is said by the user's text, in a marker such as
-//! `[[scenario:shell]]` or `[[scenario:shell touch made.txt]]`: a marker passes through any coding agent unchanged.
-//! The step of the scenario follows from the conversation itself, so the provider holds no state between requests and
-//! a resumed conversation continues where it was.
+//! It speaks the OpenAI Responses API (`POST /v1/responses`) and chat completions (`POST /v1/chat/completions`), each as
+//! a stream and whole, lists its models (`GET /v1/models`), and keeps every request for a test to read. Which scenario
+//! is played is said by the user's text, in a marker such as `[[scenario:shell]]` or `[[scenario:shell touch
+//! made.txt]]`: a marker passes through any coding agent unchanged. The step of the scenario follows from the
+//! conversation itself, so a resumed conversation continues where it was; only a flaky scenario is counted.
 //!
 //! It deliberately shares no wire types with the code under test, listens on loopback only (its log holds the keys
-//! that it was sent), answers no request that does not stream, and understands nothing of what it is asked.
+//! that it was sent), and understands nothing of what it is asked.
 
-mod answer;
 mod conversation;
 mod error;
+mod flaky;
 mod http;
+mod library;
 mod provider;
+mod reply;
 mod requests;
 mod scenario;
+mod speech;
+mod wire;
 
 pub use error::ProviderError;
+pub use library::{Listed, scenarios};
 pub use provider::{DemoProvider, Options};
 pub use requests::Recorded;

@@ -1,10 +1,11 @@
 //! The running provider: it listens as long as it exists.
 
 use std::{
+    fmt,
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
     process,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicU64},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -14,26 +15,38 @@ use tokio::{
 };
 
 use crate::{
-    ProviderError, Recorded,
+    Listed, ProviderError, Recorded,
+    flaky::Refused,
     http::{Shared, routes},
+    library::Library,
     requests::RequestLog,
-    scenario::Library,
 };
 
 /// How a provider is started.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Options {
     /// A loopback address; port 0 chooses a free one.
     pub listen: SocketAddr,
     /// A directory of more scenarios, `NAME.toml`.
     pub scenarios: Option<PathBuf>,
-    /// The only bearer key that is accepted; without it any key is, and none.
-    pub bearer: Option<String>,
+    /// The only bearer keys that are accepted; without any, every key is, and none.
+    pub keys: Vec<String>,
+}
+
+// Without the keys themselves: it may be printed by a test that fails.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("listen", &self.listen)
+            .field("scenarios", &self.scenarios)
+            .field("keys", &self.keys.len())
+            .finish()
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { listen: (Ipv4Addr::LOCALHOST, 0).into(), scenarios: None, bearer: None }
+        Self { listen: (Ipv4Addr::LOCALHOST, 0).into(), scenarios: None, keys: Vec::new() }
     }
 }
 
@@ -53,14 +66,11 @@ impl DemoProvider {
 
     /// Starts a provider.
     pub async fn start_with(options: Options) -> Result<Self, ProviderError> {
-        let Options { listen: address, scenarios, bearer } = options;
+        let Options { listen: address, scenarios, keys } = options;
         if !address.ip().is_loopback() {
             return Err(ProviderError::NotLoopback { address });
         }
-        let mut library = Library::built_in()?;
-        if let Some(directory) = &scenarios {
-            library.add_directory(directory)?;
-        }
+        let library = Library::with(scenarios.as_deref())?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("demo-provider")
@@ -68,7 +78,15 @@ impl DemoProvider {
             .build()
             .map_err(|source| ProviderError::Runtime { source })?;
         // From here on a failure must drop a provider, not a runtime, which may not be dropped where others await.
-        let shared = Arc::new(Shared { library, log: RequestLog::new(), bearer, seed: seed() });
+        let shared = Shared {
+            library,
+            log: RequestLog::new(),
+            keys,
+            seed: seed(),
+            answers: AtomicU64::new(1),
+            refused: Refused::default(),
+        };
+        let shared = Arc::new(shared);
         let mut provider = Self { address, shared, runtime: Some(runtime) };
         provider.serve().await.map_err(|source| ProviderError::Listen { address, source })?;
         Ok(provider)
@@ -92,6 +110,11 @@ impl DemoProvider {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The scenarios that it plays, by name.
+    pub fn scenarios(&self) -> Vec<Listed> {
+        self.shared.library.list()
     }
 
     /// The requests so far, oldest first; of very many, the newest.

@@ -29,6 +29,8 @@ pub struct Recorded {
     pub body: String,
     /// The scenario and its step (from 0) that were played; `None` where no scenario was looked for.
     pub played: Option<(String, usize)>,
+    /// The status of the answer; `None` where none is ever given.
+    pub status: Option<u16>,
 }
 
 impl Recorded {
@@ -56,6 +58,7 @@ impl fmt::Debug for Recorded {
             .field("method", &self.method)
             .field("path", &self.path)
             .field("played", &self.played)
+            .field("status", &self.status)
             .finish_non_exhaustive()
     }
 }
@@ -130,6 +133,7 @@ mod tests {
             headers: vec![("authorization".into(), "Bearer planted-key".into())],
             body,
             played: None,
+            status: Some(200),
         }
     }
 

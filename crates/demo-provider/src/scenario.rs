@@ -1,49 +1,36 @@
 //! Scenarios: what the model says and does, step by step, as data.
 //!
-//! A scenario is one TOML file, named by its file. It knows nothing of the wire; `answer` does.
+//! A scenario is one TOML file, named by its file. It knows nothing of a wire; `wire` does. In its texts `{argument}`
+//! stands for the marker's argument, `{first}` for the first word of that and `{rest}` for what follows, and `{key}` for
+//! the bearer key of the request.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::num::NonZeroUsize;
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::ProviderError;
 
-/// What is played when the text names no scenario, or one that does not exist.
-const FALLBACK: &str = "text";
-
-/// The most deltas of one answer.
+/// The most deltas of one answer, as its file has them.
 const DELTAS_MAX: usize = 10_000;
-
-const BUILT_IN: &[(&str, &str)] = &[
-    ("approval", include_str!("../scenarios/approval.toml")),
-    ("cut", include_str!("../scenarios/cut.toml")),
-    ("http-400", include_str!("../scenarios/http-400.toml")),
-    ("http-401", include_str!("../scenarios/http-401.toml")),
-    ("http-403", include_str!("../scenarios/http-403.toml")),
-    ("http-404", include_str!("../scenarios/http-404.toml")),
-    ("http-429", include_str!("../scenarios/http-429.toml")),
-    ("http-500", include_str!("../scenarios/http-500.toml")),
-    ("http-503", include_str!("../scenarios/http-503.toml")),
-    ("key", include_str!("../scenarios/key.toml")),
-    ("patch", include_str!("../scenarios/patch.toml")),
-    ("shell", include_str!("../scenarios/shell.toml")),
-    ("shells", include_str!("../scenarios/shells.toml")),
-    ("slow", include_str!("../scenarios/slow.toml")),
-    ("stall", include_str!("../scenarios/stall.toml")),
-    ("text", include_str!("../scenarios/text.toml")),
-    ("unfinished", include_str!("../scenarios/unfinished.toml")),
-];
+/// The most steps of one scenario.
+const STEPS_MAX: usize = 1_000;
 
 /// One scenario.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Scenario {
+    /// What it plays, in a sentence.
+    #[serde(default)]
+    pub(crate) about: String,
     /// What `{argument}` stands for when the marker gives none.
     #[serde(default)]
     pub(crate) argument: String,
     /// The bearer key without which every step is refused with 401.
     pub(crate) bearer: Option<String>,
+    /// How many requests are refused with 503 before the first step, for each argument and key.
+    #[serde(default)]
+    pub(crate) flaky: u32,
     #[serde(rename = "step")]
     pub(crate) steps: Vec<Step>,
 }
@@ -52,22 +39,32 @@ pub(crate) struct Scenario {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Step {
-    /// A streamed response.
+    /// A response of the model.
     Answer(Answer),
     /// An HTTP error.
     Refuse(Refusal),
+    /// 200 with a page of HTML, as from a proxy that is in the way.
+    Page(String),
+    /// Not even the head of a response, until the client goes away.
+    Silence(Silence),
 }
 
-/// A streamed response: a text, then its end, before which come the tool calls if it is a good one.
+/// A response: reasoning, a text, tool calls, and its end. One that does not complete ends in the midst of the last of
+/// these.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Answer {
+    /// The deltas of the reasoning; none, no reasoning.
+    #[serde(default)]
+    pub(crate) reasoning: Vec<String>,
     /// The deltas of the text; none, no text.
     #[serde(default)]
     pub(crate) say: Vec<String>,
-    /// How many times the deltas are said.
+    /// How many times the deltas of the text are said.
     #[serde(default = "once")]
     pub(crate) repeat: usize,
+    /// Cuts the text into deltas of so many characters instead.
+    pub(crate) delta_chars: Option<NonZeroUsize>,
     /// The pause before each delta.
     #[serde(default)]
     pub(crate) pause_ms: u64,
@@ -77,31 +74,39 @@ pub(crate) struct Answer {
     pub(crate) end: Ending,
 }
 
-/// A tool call: with `arguments` a function's, with `input` a free-form tool's.
+/// A tool call: with `arguments` a function's, with `raw` a function's whose arguments are sent as they stand, JSON or
+/// not, with `input` a free-form tool's.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Call {
     Function { tool: String, arguments: Value },
-    Custom { tool: String, input: String },
+    Raw { tool: String, raw: String },
+    FreeForm { tool: String, input: String },
 }
 
-/// How a stream ends.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// How a response ends.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Ending {
-    /// With `response.completed`.
+    /// As it should.
     #[default]
     Completed,
+    /// The model's output was too long, or was stopped.
+    Incomplete { reason: String },
+    /// The provider says that it failed.
+    Failed { code: String, message: String },
     /// The connection is cut in the middle of the body.
     Cut,
     /// The body ends properly, but nothing said that the response is complete.
     Unfinished,
+    /// Data that is not JSON, and then the body ends.
+    Malformed,
     /// Nothing more is sent, until the client goes away.
     Stall,
 }
 
 /// An HTTP error in the shape of the API.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
@@ -111,6 +116,11 @@ pub(crate) struct Refusal {
     pub(crate) retry_after_s: Option<u32>,
 }
 
+/// There is nothing to say about it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Silence {}
+
 fn once() -> usize {
     1
 }
@@ -119,13 +129,13 @@ impl Step {
     fn calls(&self) -> usize {
         match self {
             Step::Answer(answer) if answer.end == Ending::Completed => answer.call.len(),
-            Step::Answer(_) | Step::Refuse(_) => 0,
+            _ => 0,
         }
     }
 }
 
 impl Scenario {
-    fn parse(name: &str, text: &str) -> Result<Self, ProviderError> {
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, ProviderError> {
         let scenario: Self = toml::from_str(text)
             .map_err(|error| ProviderError::Parse { name: name.to_owned(), source: Box::new(error) })?;
         scenario.check(name)?;
@@ -137,6 +147,13 @@ impl Scenario {
         if self.steps.is_empty() {
             return Err(ProviderError::NoStep { name: name() });
         }
+        if self.steps.len() > STEPS_MAX {
+            return Err(ProviderError::TooManySteps {
+                name: name(),
+                steps: self.steps.len(),
+                max: STEPS_MAX,
+            });
+        }
         for (index, step) in self.steps.iter().enumerate() {
             let number = index + 1;
             if step.calls() == 0 && number < self.steps.len() {
@@ -146,18 +163,14 @@ impl Scenario {
                 Step::Answer(answer) => {
                     let deltas = answer.say.len().saturating_mul(answer.repeat);
                     if deltas > DELTAS_MAX {
-                        return Err(ProviderError::TooLong {
-                            name: name(),
-                            step: number,
-                            deltas,
-                            max: DELTAS_MAX,
-                        });
+                        let max = DELTAS_MAX;
+                        return Err(ProviderError::TooLong { name: name(), step: number, deltas, max });
                     }
                 }
                 Step::Refuse(Refusal { status, .. }) if !(400..600).contains(status) => {
                     return Err(ProviderError::NoRefusal { name: name(), step: number, status: *status });
                 }
-                Step::Refuse(_) => {}
+                Step::Refuse(_) | Step::Page(_) | Step::Silence(_) => {}
             }
         }
         Ok(())
@@ -177,65 +190,9 @@ impl Scenario {
     }
 }
 
-/// All scenarios by name.
-#[derive(Debug)]
-pub(crate) struct Library(BTreeMap<String, Scenario>);
-
-impl Library {
-    /// The scenarios that come with the provider.
-    pub(crate) fn built_in() -> Result<Self, ProviderError> {
-        BUILT_IN
-            .iter()
-            .map(|(name, text)| Ok(((*name).to_owned(), Scenario::parse(name, text)?)))
-            .collect::<Result<_, _>>()
-            .map(Self)
-    }
-
-    /// Adds each `NAME.toml` of a directory; a name that exists is replaced.
-    pub(crate) fn add_directory(&mut self, directory: &Path) -> Result<(), ProviderError> {
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |source| ProviderError::Read { path, source }
-        };
-        for entry in fs::read_dir(directory).map_err(failed(directory))? {
-            let path = entry.map_err(failed(directory))?.path();
-            let Some(name) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
-            if path.extension().is_some_and(|extension| extension == "toml") {
-                let text = fs::read_to_string(&path).map_err(failed(&path))?;
-                self.0.insert(name.to_owned(), Scenario::parse(name, &text)?);
-            }
-        }
-        Ok(())
-    }
-
-    /// The scenario of this name and its name, or the plain text one.
-    pub(crate) fn find(&self, name: Option<&str>) -> (&str, &Scenario) {
-        let wanted = name.and_then(|name| self.0.get_key_value(name));
-        let (name, scenario) = wanted.unwrap_or_else(|| self.fallback());
-        (name, scenario)
-    }
-
-    // The built-in one is always in the map, since a directory can only replace it.
-    #[expect(clippy::expect_used)]
-    fn fallback(&self) -> (&String, &Scenario) {
-        self.0.get_key_value(FALLBACK).expect("the plain text scenario is built in")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_scenario_file_is_built_in_and_parses() {
-        let mut files: Vec<_> = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios"))
-            .unwrap()
-            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
-            .collect();
-        files.sort();
-        let library = Library::built_in().unwrap();
-        assert_eq!(files, library.0.into_keys().collect::<Vec<_>>());
-    }
 
     #[test]
     fn the_step_follows_from_the_results_also_when_one_step_calls_twice() {
@@ -256,6 +213,8 @@ mod tests {
         }
         check("step = []", "the scenario `s` has no step");
         check("[[step]]\nanswer.say = ['x']\nrepeat = 1", "the scenario `s` does not parse");
+        check("[[step]]\nanswer.end.failed = { code = 'c' }", "the scenario `s` does not parse");
+        check("[[step]]\nsilence = { long = true }", "the scenario `s` does not parse");
         check(
             "[[step]]\nanswer.say = ['x']\n[[step]]\nanswer.say = ['y']",
             "step 1 of the scenario `s` calls no tool, so what follows it is never reached",
@@ -268,5 +227,7 @@ mod tests {
             "[[step]]\nrefuse = { status = 200, kind = 'k', message = 'm' }",
             "step 1 of the scenario `s` refuses with 200; 400 to 599 are refusals",
         );
+        let call = "[[step]]\nanswer.call = [{ tool = 't', raw = '' }]\n";
+        check(&call.repeat(1_001), "the scenario `s` has 1001 steps; 1000 are allowed");
     }
 }

@@ -74,6 +74,13 @@ pub enum ArtifactFacts {
         /// How building them went.
         build_status: BuildStatus,
     },
+    /// What a backend and its adapter said to each other, redacted, for whoever looks for a fault.
+    Debug {
+        /// How many lines.
+        lines: u64,
+        /// How many lines more were left out.
+        omitted: u64,
+    },
     /// Anything else.
     File {
         /// Where it lies in the workspace, if it does.
@@ -115,7 +122,8 @@ pub enum BuildStatus {
 
 impl ArtifactFacts {
     /// The kinds that must say something; `file` need not.
-    pub const TELLING: [&'static str; 5] = ["diff", "patch", "file_preview", "screenshot", "generated_docs"];
+    pub const TELLING: [&'static str; 6] =
+        ["diff", "patch", "file_preview", "screenshot", "generated_docs", "debug"];
 
     /// The word on the wire.
     pub const fn kind(&self) -> &'static str {
@@ -125,6 +133,7 @@ impl ArtifactFacts {
             ArtifactFacts::FilePreview { .. } => "file_preview",
             ArtifactFacts::Screenshot { .. } => "screenshot",
             ArtifactFacts::GeneratedDocs { .. } => "generated_docs",
+            ArtifactFacts::Debug { .. } => "debug",
             ArtifactFacts::File { .. } => "file",
         }
     }

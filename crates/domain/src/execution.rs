@@ -29,8 +29,9 @@ pub struct ExecutionPolicy {
     /// What becomes of what it changed.
     #[serde(skip_serializing_if = "Changes::is_asked")]
     pub changes: Changes,
-    /// The secrets that it may be given.
-    pub secret_scope: SecretScope,
+    /// The secrets that it may be given; those of its backend profile where it does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_scope: Option<SecretScope>,
 }
 
 /// What becomes of what a run changed in its checkout.
@@ -132,7 +133,7 @@ impl ExecutionPolicy {
             keep_open_ms: self.keep_open_ms.into_iter().chain(other.keep_open_ms).min(),
             changes: self.changes.max(other.changes),
             budget: self.budget,
-            secret_scope: self.secret_scope.clone(),
+            secret_scope: self.secret_scope.clone().or_else(|| other.secret_scope.clone()),
         }
     }
 
@@ -168,7 +169,7 @@ impl Default for ExecutionPolicy {
             keep_open_ms: None,
             budget: None,
             changes: Changes::default(),
-            secret_scope: SecretScope::default(),
+            secret_scope: None,
         }
     }
 }

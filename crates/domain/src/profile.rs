@@ -51,15 +51,50 @@ pub enum Capability {
 }
 
 /// A backend with its configuration. It holds names of secrets, never a value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct BackendProfile {
     /// Its name.
     pub profile: String,
     /// The kind of backend: which adapter.
     pub backend_kind: String,
-    /// The secrets that it needs.
+    /// The secrets that it cannot do without.
     pub required_secret_keys: Vec<String>,
+    /// The secrets that it is given where there are any.
+    pub optional_secret_keys: Vec<String>,
+    /// The program that it starts, with its arguments; empty where it is looked for.
+    pub command: Vec<String>,
+    /// Where its provider listens; the adapter's own where none is named.
+    pub base_url: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// What its provider speaks.
+    pub wire: Wire,
+    /// Whether it reaches its provider through the edge's gateway, so that the provider's key never enters its processes.
+    pub gateway: bool,
+    /// Whether what it says is kept raw, but redacted, for whoever looks for a fault.
+    pub debug_raw: bool,
     /// What else its adapter is told.
     pub settings: BTreeMap<String, String>,
+}
+
+/// What a model provider speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wire {
+    /// The Responses API of OpenAI.
+    #[default]
+    Responses,
+    /// Chat completions.
+    Chat,
+}
+
+impl Wire {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Wire::Responses => "responses",
+            Wire::Chat => "chat",
+        }
+    }
 }

@@ -26,8 +26,10 @@
 //!
 //! A confined program is started through bubblewrap, which hands on how it ended, a signal as 128 and its number. The gentle
 //! signals pass bubblewrap by: it would take the program with it at once. What a confined program leaves behind is killed with its
-//! namespace as soon as it ends.
+//! namespace as soon as it ends. Where such a sandbox has no network but the gateway, a fourth process of the same binary, the
+//! **forwarder**, runs in it: bubblewrap starts the forwarder, and that one the program.
 
+mod forwarder;
 mod kin;
 mod lock;
 mod supervisor;
@@ -48,6 +50,7 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
+pub(crate) use forwarder::forwarder_words;
 pub use lock::wait_until_gone;
 pub use supervisor::supervise;
 use wire::{Order, REPORT_BYTES_MAX, Report};

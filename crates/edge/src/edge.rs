@@ -11,22 +11,23 @@ use runyard_backend::link::frames::{FrameError, Writer, frames};
 use runyard_backend::link::{FromEdge, OpenRun, Report, ToEdge};
 use runyard_backend::{Backend, Command};
 use runyard_domain::run::Failure;
-use runyard_domain::{Code, RunId};
+use runyard_domain::{BackendProfile, Code, RunId, SessionId};
 use runyard_redact::RedactorBuilder;
 use runyard_store::Clock;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 use crate::digest::DigestKey;
 use crate::disk::Disk;
+use crate::gateway::Gateway;
 use crate::outbox::{Closing, Outbox, Settled};
 use crate::places::Places;
 use crate::policies::Policies;
 use crate::sandbox::Sandboxes;
 use crate::session::{self, CLOSE_PATIENCE, Said};
-use crate::{AllowList, EdgeError, Supervision, private};
+use crate::{AllowList, EdgeError, Secrets, Supervision, check, private, private_files};
 
 /// How many runs an edge drives at a time, at most.
 pub const SESSIONS_MAX: usize = 4_096;
@@ -53,6 +54,8 @@ pub struct EdgeOptions {
     pub backends: BTreeMap<String, Arc<dyn Backend>>,
     /// The allow-list.
     pub workspaces: AllowList,
+    /// Where the backend profiles' secrets are.
+    pub secrets: Secrets,
     /// Who looks after processes.
     pub supervision: Arc<dyn Supervision>,
     /// Begins a redactor that knows what this edge knows; each run adds its own token and places.
@@ -73,6 +76,8 @@ pub(crate) struct Shared {
     pub(crate) sandboxes: Sandboxes,
     pub(crate) backends: BTreeMap<String, Arc<dyn Backend>>,
     pub(crate) workspaces: AllowList,
+    pub(crate) secrets: Secrets,
+    pub(crate) gateway: Gateway,
     pub(crate) supervision: Arc<dyn Supervision>,
     pub(crate) redactors: Arc<dyn Fn() -> RedactorBuilder + Send + Sync>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -92,6 +97,7 @@ impl Edge {
         let unusable = |source| EdgeError::Io { what: "the edge's home", source };
         private::make_directory(&options.home).map_err(unusable)?;
         let home = options.home.canonicalize().map_err(unusable)?;
+        check::sweep(&home).map_err(unusable)?;
         let key = DigestKey::of(&home)?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Ok(Edge {
@@ -109,6 +115,8 @@ impl Edge {
                 sandboxes: options.sandboxes,
                 backends: options.backends,
                 workspaces: options.workspaces,
+                secrets: options.secrets,
+                gateway: Gateway::new(),
                 supervision: options.supervision,
                 redactors: options.redactors,
                 clock: options.clock,
@@ -127,6 +135,8 @@ impl Edge {
     {
         let (mut reader, writer) = frames(io);
         let (to_hub, outgoing) = mpsc::channel(OUTGOING_MAX);
+        let mut sweeping = JoinSet::new();
+        sweeping.spawn(sweep(Arc::clone(&self.shared)));
         let mut writing = JoinSet::new();
         writing.spawn(write(writer, outgoing));
         // There is room: nothing was sent before.
@@ -148,6 +158,16 @@ impl Edge {
     }
 }
 
+/// Removes the secrets that an edge left in the homes of sessions when it died.
+async fn sweep(edge: Arc<Shared>) {
+    let private: Vec<&'static str> =
+        edge.backends.values().flat_map(|backend| backend.info().private_files).copied().collect();
+    match private_files::sweep(&edge.home, &private, CLOSE_PATIENCE).await {
+        Ok(swept) => tracing::debug!(?swept, "homes of sessions were swept"),
+        Err(error) => tracing::error!(%error, "secrets in the homes of sessions could not be swept"),
+    }
+}
+
 async fn write<W: AsyncWrite + Unpin>(
     mut writer: Writer<W, FromEdge>,
     mut outgoing: mpsc::Receiver<FromEdge>,
@@ -163,6 +183,7 @@ struct Sessions {
     edge: Arc<Shared>,
     to_hub: mpsc::Sender<FromEdge>,
     by_run: HashMap<RunId, Handle>,
+    checks: Arc<Semaphore>,
     tasks: JoinSet<()>,
 }
 
@@ -216,7 +237,8 @@ async fn over(alive: &mut watch::Receiver<()>) {
 
 impl Sessions {
     fn new(edge: Arc<Shared>, to_hub: mpsc::Sender<FromEdge>) -> Self {
-        Sessions { edge, to_hub, by_run: HashMap::new(), tasks: JoinSet::new() }
+        let checks = Arc::new(Semaphore::new(check::CHECKS_MAX));
+        Sessions { edge, to_hub, by_run: HashMap::new(), checks, tasks: JoinSet::new() }
     }
 
     fn hear(&mut self, message: ToEdge) {
@@ -236,7 +258,31 @@ impl Sessions {
             }
             ToEdge::Close { run, generation, over } => self.close(run, generation, over),
             ToEdge::Policy(policy) => self.edge.policies.replace(*policy),
+            ToEdge::Check { id, profile } => self.check(id, *profile),
+            ToEdge::CloseSession { id, session } => self.close_session(id, session),
         }
+    }
+
+    fn close_session(&mut self, id: u64, session: SessionId) {
+        let (home, to_hub) = (self.edge.home.clone(), self.to_hub.clone());
+        self.tasks.spawn(async move {
+            let closed = tokio::task::spawn_blocking(move || private_files::close(&home, session)).await;
+            let removed = matches!(closed, Ok(Ok(())));
+            if !removed {
+                tracing::error!(%session, ?closed, "what is kept of a session could not be removed");
+            }
+            let _ = to_hub.send(FromEdge::SessionClosed { id, removed }).await;
+        });
+    }
+
+    /// Looks at a backend profile as soon as few enough are looked at.
+    fn check(&mut self, id: u64, profile: BackendProfile) {
+        let (edge, to_hub, checks) = (Arc::clone(&self.edge), self.to_hub.clone(), Arc::clone(&self.checks));
+        self.tasks.spawn(async move {
+            let Ok(_permit) = checks.acquire().await else { return };
+            let found = check::check(&edge, &profile).await;
+            let _ = to_hub.send(FromEdge::Checked { id, found }).await;
+        });
     }
 
     fn session(&self, run: RunId, generation: u64) -> Option<&Handle> {

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use crate::applying::{Approved, Job, apply_approved};
 use crate::edge::Shared;
+use crate::granted;
 use crate::outbox::{Closing, Outbox};
 use crate::owner::Gone;
 use crate::places::Places;
@@ -112,7 +113,7 @@ async fn ready(
         return Err(collected(&gone));
     }
     let workspace = allowed_root(edge, open).await?;
-    let redactor = redactor(edge, open, &source, &workspace)?;
+    let redactor = redactor(edge, open, &source, &workspace, granted::known(edge, open).await)?;
     Ok((Job { own, source, undo, workspace, key: edge.key.clone() }, redactor, held))
 }
 

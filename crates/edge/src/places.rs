@@ -78,6 +78,11 @@ impl Places {
         self.directory.join("custody.lock")
     }
 
+    /// Where its sandbox finds the gateway.
+    pub(crate) fn gateway(&self) -> PathBuf {
+        self.directory.join("gateway.sock")
+    }
+
     /// Whose it is.
     pub(crate) fn owner(&self) -> io::Result<Option<Owner>> {
         owner::read(&self.owner_file())

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use runyard_backend::link::{OpenRun, Stage};
-use runyard_backend::{Backend, JournalError, Launch, failpoint};
+use runyard_backend::link::{OpenRun, Report, Stage};
+use runyard_backend::{Access, Backend, JournalError, Launch, failpoint};
 use runyard_checkout::{How, Made};
 use runyard_domain::gate::Preset;
 use runyard_domain::run::{Failure, FailureKind};
@@ -16,12 +16,15 @@ use tokio::sync::watch;
 
 use crate::blocking::blocking;
 use crate::edge::Shared;
+use crate::gateway::Lease;
+use crate::granted::Granted;
 use crate::outbox::Outbox;
 use crate::owner::Owner;
 use crate::places::Places;
 use crate::private;
 use crate::sandbox::{self, Confinement, InForce, Needs};
 use crate::session::environment;
+use crate::session_home::SessionHome;
 use crate::setup::Setup;
 
 /// What is checked, in order; setting up only where something is to be set up.
@@ -48,6 +51,14 @@ pub(crate) struct Prepared {
     pub(crate) degraded: Vec<String>,
     /// How its processes are started.
     pub(crate) confinement: Confinement,
+    /// How its agent reaches its provider.
+    pub(crate) access: Access,
+    /// The way through the gateway, as long as the session lasts.
+    pub(crate) lease: Option<Lease>,
+    /// That secrets were made available, to be recorded.
+    pub(crate) projected: Option<Report>,
+    /// What the session's runs share.
+    pub(crate) session_home: SessionHome,
     /// Keeps its directory from being collected.
     pub(crate) _held: File,
 }
@@ -86,17 +97,15 @@ pub(crate) async fn prepare(
     places.make().map_err(|error| own_fault("the run's directory cannot be made", &error))?;
     let held = places.held().await.map_err(|error| own_fault("the run's directory is in use", &error))?;
     let shared = Places::of_session(&edge.home, open.session, &open.backend_profile.profile);
-    private::make_directory(&shared)
-        .map_err(|error| own_fault("the session's directory cannot be made", &error))?;
+    let session_home = SessionHome::enter(&shared).await;
+    let session_home =
+        session_home.map_err(|error| own_fault("the session's directory cannot be made", &error))?;
     let settled = edge.supervision.settled(&places.lock()).await;
     settled.map_err(|error| own_fault("processes of an earlier session are still there", &error))?;
     note("processes", "none of an earlier session is left".to_owned());
 
     let root = allowed_root(edge, open).await?;
     note("workspace", format!("{} is on the allow-list", open.workspace.label));
-    let redactor = redactor(edge, open, places, &root)?;
-    let safe = |text: &str| redactor.text(Kind::Text, text).into_inner();
-
     let kind = &open.backend_profile.backend_kind;
     let backend = edge.backends.get(kind).cloned().ok_or_else(|| {
         Failure::of_backend(
@@ -104,6 +113,12 @@ pub(crate) async fn prepare(
             format!("this edge has no backend of kind {kind}"),
         )
     })?;
+    // What the secrets hold is known before anything is said, also that they are missing.
+    let granted = Granted::to(edge, open, places, &backend.info()).await;
+    let known = granted.as_ref().map(Granted::known).unwrap_or_default();
+    let redactor = redactor(edge, open, places, &root, known)?;
+    let safe = |text: &str| redactor.text(Kind::Text, text).into_inner();
+
     let checked = backend.check(&open.backend_profile).await;
     let checked = checked.map_err(|error| Failure::of_backend(error.failure_kind, safe(&error.message)))?;
     note("backend", safe(&checked));
@@ -112,9 +127,14 @@ pub(crate) async fn prepare(
     let policy =
         policy.ok_or_else(|| Failure::new(Code::PermissionDenied, "the edge holds no policy to judge by"))?;
     note("policy", format!("version {}, preset {}", policy.version, open.approval_policy.preset));
-    note("credentials", "no secret is projected".to_owned());
+    let Granted { access, lease, projected, said, .. } = granted?;
+    note("credentials", safe(&said));
 
-    let needs = if backend.info().needs_network { Needs::Network } else { Needs::Nothing };
+    let needs = match &lease {
+        Some(lease) => Needs::Gateway { socket: places.gateway(), port: lease.port() },
+        None if backend.info().needs_network => Needs::Network,
+        None => Needs::Nothing,
+    };
     let mut within = sandbox::Places {
         checkout: places.checkout(),
         homes: vec![places.home(), shared],
@@ -122,7 +142,7 @@ pub(crate) async fn prepare(
         hidden: vec![root.clone()],
     };
     // What it may read is known when there is a checkout; nobody is asked about that.
-    let bounds = edge.sandboxes.for_run(&open.execution_policy, needs, within.clone());
+    let bounds = edge.sandboxes.for_run(&open.execution_policy, needs.clone(), within.clone());
     let unasked = (!backend.info().asks).then(|| unasked(&bounds, open, policy.preset)).transpose()?;
     let Checkout { found: in_checkout, borrowed, mut degraded } =
         checkout(edge, &*backend, open, &root, places, living).await?;
@@ -131,7 +151,7 @@ pub(crate) async fn prepare(
 
     within.readable = borrowed;
     let InForce { confinement, found: in_force, degraded: unconfined } =
-        edge.sandboxes.for_run(&open.execution_policy, needs, within.clone());
+        edge.sandboxes.for_run(&open.execution_policy, needs.clone(), within.clone());
     note("sandbox", safe(&in_force));
     degraded.extend(unconfined);
     if backend.info().checkout && open.stage != Stage::Running && !open.preparation.setup.is_empty() {
@@ -139,7 +159,18 @@ pub(crate) async fn prepare(
         note("setup", safe(&setup.run(places, outbox, living).await?));
     }
     let degraded = degraded.iter().map(|reason| safe(reason)).collect();
-    Ok(Prepared { backend, redactor, found, degraded, confinement, _held: held })
+    Ok(Prepared {
+        backend,
+        redactor,
+        found,
+        degraded,
+        confinement,
+        access,
+        lease,
+        projected,
+        session_home,
+        _held: held,
+    })
 }
 
 /// Whether a backend that cannot ask may run, under the stricter of the run's preset and the policy's own, as the gate judges; and
@@ -187,16 +218,18 @@ pub(crate) async fn allowed_root(edge: &Shared, open: &OpenRun) -> Result<PathBu
     })
 }
 
-/// A redactor that knows this run's token and places.
+/// A redactor that knows this run's token, secrets and places.
 pub(crate) fn redactor(
     edge: &Shared,
     open: &OpenRun,
     places: &Places,
     root: &Path,
+    secrets: Vec<Known>,
 ) -> Result<Redactor, Failure> {
     let known = [Known::named("RUNYARD_RUN_TOKEN", open.run_token.clone())];
     let built = (edge.redactors)()
         .known(known)
+        .known(secrets)
         .workspace(places.checkout())
         .workspace(root)
         .private_path(places.directory(), "<run>")

@@ -12,7 +12,9 @@
 //! capability and no way to a new one, a private `/tmp`, and sees: the system, read-only; its program; toolchains of the person's
 //! home, read-only; its run's home, writable; its checkout, writable where the policy says so. Nothing else is there: not the
 //! data directory, not the person's home, not the workspace, not another run. It dies with its supervisor, which stays outside.
-//! An agent that brings bubblewrap itself can use it inside.
+//! An agent that brings bubblewrap itself can use it inside. Where the network is denied and the agent calls its provider through
+//! the edge's gateway, that gateway is all that can be reached: by the same address as outside, through a forwarder in the
+//! sandbox ([`custody`](crate::custody)).
 //!
 //! It decides nothing about what is asked or allowed, filters no system calls, and limits neither memory nor processor time. Where
 //! the network is not denied, every host is in reach, this machine's own ports among them: what may be asked is the gate's matter.
@@ -38,6 +40,7 @@ pub(crate) use self::bubblewrap::Wrapped;
 use self::bubblewrap::arguments;
 pub use self::step::{OUTPUT_BYTES_MAX, Step, run_step};
 pub use self::system::System;
+use crate::custody::forwarder_words;
 
 /// The program's name.
 const BUBBLEWRAP: &str = "bwrap";
@@ -60,19 +63,28 @@ pub struct Places {
 }
 
 /// What a backend's processes cannot do without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Nothing of its own.
     Nothing,
     /// A provider somewhere in the network.
     Network,
+    /// The edge's gateway to a provider, and nothing else in the network.
+    Gateway {
+        /// Where the gateway also listens for this run. It must be there before a process is started.
+        socket: PathBuf,
+        /// By which port of the loopback the processes call it, whether their network is cut or not.
+        port: u16,
+    },
 }
 
 /// Whether a sandbox has the machine's network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Net {
     /// None but a loopback of its own.
     Cut,
+    /// The same, with a forwarder to the gateway's socket behind one of its ports.
+    Gateway { socket: PathBuf, port: u16 },
     /// The machine's.
     Shared,
 }
@@ -107,15 +119,21 @@ impl Confinement {
     pub(crate) fn wrap(&self, launch: Launch) -> io::Result<Wrapped> {
         let Confinement::Within(bounded) = self else { return Ok(Wrapped::plain(launch)) };
         let Bounded { bubblewrap, system, bounds } = &**bounded;
+        let system = system.as_it_is_now();
         let program = program::find(&launch)?;
-        let shown = program::shown(&program, system, &bounds.places.hidden);
-        let wrapper = arguments(bounds, &shown, system, &launch.directory);
+        let shown = program::shown(&program, &system, &bounds.places.hidden);
+        let mut wrapper = vec![bubblewrap.clone().into_os_string()];
+        wrapper.extend(arguments(bounds, &shown, &system, &launch.directory));
+        let mut gateway = None;
+        if let Net::Gateway { socket, port } = &bounds.net {
+            wrapper.extend(forwarder_words(*port));
+            gateway = Some(socket.clone());
+        }
         let mut launch = Launch { program, ..launch };
         for (name, value) in system.variables() {
             launch.environment.entry(name.to_owned()).or_insert(value);
         }
-        let wrapper = std::iter::once(bubblewrap.clone().into_os_string()).chain(wrapper);
-        Ok(Wrapped { wrapper: wrapper.collect(), launch })
+        Ok(Wrapped { wrapper, gateway, launch })
     }
 }
 
@@ -221,6 +239,9 @@ impl Sandboxes {
         let (net, network, degraded) = match (policy.network, needs) {
             (Network::Deny, Needs::Nothing) => (Net::Cut, "no network", None),
             (Network::Deny, Needs::Network) => (Net::Shared, "the network is not cut", Some(NOT_CUT)),
+            (Network::Deny, Needs::Gateway { socket, port }) => {
+                (Net::Gateway { socket, port }, "no network but the gateway", None)
+            }
             (Network::Ask | Network::Allow, _) => (Net::Shared, "the machine's network", None),
         };
         let files = if writable { "writes only in its checkout and home" } else { "writes only in its home" };
@@ -240,7 +261,7 @@ impl InForce {
         match &self.confinement {
             Confinement::None => false,
             Confinement::Within(within) => {
-                within.bounds.net == Net::Cut && (preset == "default" || !within.bounds.writable)
+                within.bounds.net != Net::Shared && (preset == "default" || !within.bounds.writable)
             }
         }
     }
@@ -269,6 +290,7 @@ async fn try_once(bubblewrap: &Path, system: &System) -> Result<(), String> {
         hidden: Vec::new(),
     };
     let bounds = Bounds { writable: false, net: Net::Cut, places };
+    let system = &system.as_it_is_now();
     let shown = program::shown(bubblewrap, system, &[]);
     let mut command = Command::new(bubblewrap);
     command.args(arguments(&bounds, &shown, system, directory)).arg(bubblewrap).arg("--version");

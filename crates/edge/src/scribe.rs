@@ -9,6 +9,7 @@ use std::time::Duration;
 use runyard_backend::link::Report;
 use runyard_backend::{Ending, Signal, Stream};
 use runyard_domain::gate::{Question, Request};
+use runyard_domain::run::PlanStep;
 use runyard_redact::{Kind, Redactor};
 use runyard_store::{DELTA_AGE_MAX_MS, Deltas};
 use serde_json::{Value, json};
@@ -20,12 +21,18 @@ pub(crate) const TEXT_BYTES_MAX: usize = 256 * 1024;
 pub(crate) const LINE_BYTES_MAX: usize = 4 * 1024;
 /// How much of what a step prints is kept, for each of its two streams.
 pub(crate) const OUTPUT_BYTES_MAX: u64 = 128 * 1024;
+/// How much of what a step prints beyond that is kept as its log.
+pub(crate) const LOG_BYTES_MAX: usize = 512 * 1024;
+/// How much all logs that are being written may hold together.
+pub(crate) const LOGS_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The longest arguments of a step, as JSON.
 pub(crate) const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
 /// The longest name that a backend gives to a message, a step or a request.
 pub(crate) const NAME_BYTES_MAX: usize = 512;
 /// How many files a change names.
 pub(crate) const FILES_NAMED_MAX: usize = 1_000;
+/// How many steps of a plan are kept.
+pub(crate) const PLAN_STEPS_MAX: usize = 64;
 /// How many messages and streams of steps are open at a time.
 pub(crate) const LANES_MAX: usize = 1_024;
 
@@ -60,6 +67,10 @@ struct Lane {
     offset: u64,
     /// What was left out and not yet said to be.
     omitted: u64,
+    /// What a step printed beyond the limit, as far as it is kept.
+    log: String,
+    /// How much the log may hold.
+    log_max: usize,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -113,13 +124,23 @@ impl Scribe {
             Some(at) => at,
             None if self.lanes.len() >= LANES_MAX => return Err(Breach::TooManyOpen),
             None => {
+                let log_max = self.log_room(&of);
                 let text = Some(Deltas::new(&self.redactor));
-                self.lanes.push(Lane { of, text, offset: 0, omitted: 0 });
+                self.lanes.push(Lane { of, text, offset: 0, omitted: 0, log: String::new(), log_max });
                 self.lanes.len() - 1
             }
         };
         reports.extend(self.lanes[at].push(text, now_ms));
         Ok(reports)
+    }
+
+    /// How much the log of another text may hold: what the others may not.
+    fn log_room(&self, of: &Of) -> usize {
+        let promised: usize = self.lanes.iter().map(|lane| lane.log_max).sum();
+        match of {
+            Of::Message(_) => 0,
+            Of::Output(..) => LOG_BYTES_MAX.min(LOGS_BYTES_MAX.saturating_sub(promised)),
+        }
     }
 
     /// The text that came before a signal, and all that is left of the texts that it ends.
@@ -155,6 +176,14 @@ impl Scribe {
             },
             Signal::Message { item, text } => {
                 Signal::Message { item: self.name(&item)?, text: self.text(&text) }
+            }
+            Signal::Reasoning { item, text } => {
+                Signal::Reasoning { item: self.name(&item)?, text: self.text(&text) }
+            }
+            Signal::Plan { steps } => {
+                let steps = steps.into_iter().take(PLAN_STEPS_MAX);
+                let step = |step: PlanStep| PlanStep { text: self.line(&step.text), ..step };
+                Signal::Plan { steps: steps.map(step).collect() }
             }
             Signal::ToolCall { call, tool, summary, arguments, idempotent } => Signal::ToolCall {
                 call: self.name(&call)?,
@@ -279,14 +308,17 @@ impl Lane {
     fn finish(mut self) -> Vec<Report> {
         let rest = self.text.take().map(Deltas::finish).unwrap_or_default();
         let mut reports = self.reports(rest.into_iter().map(|piece| piece.into_inner()));
-        if let (Of::Output(call, stream), 1..) = (&self.of, self.omitted) {
-            let (call, stream, text) = (call.clone(), *stream, String::new());
-            reports.push(Report::Output { call, stream, text, offset: self.offset, omitted: self.omitted });
+        let Of::Output(call, stream) = self.of else { return reports };
+        let (text, offset, omitted) = (self.log, self.offset, self.omitted);
+        if !text.is_empty() {
+            reports.push(Report::Log { call, stream, text, offset, omitted });
+        } else if omitted > 0 {
+            reports.push(Report::Output { call, stream, text, offset, omitted });
         }
         reports
     }
 
-    /// The pieces as reports, as far as there is room for them.
+    /// The pieces as reports, as far as there is room for them; of what a step prints beyond that, as much as its log holds.
     fn reports(&mut self, pieces: impl Iterator<Item = String>) -> Vec<Report> {
         let mut reports = Vec::new();
         for mut text in pieces {
@@ -297,8 +329,10 @@ impl Lane {
             let room = usize::try_from(max.saturating_sub(self.offset)).unwrap_or(usize::MAX);
             let kept = text.floor_char_boundary(room);
             let omitted = (text.len() - kept) as u64;
+            self.log(&text[kept..]);
             text.truncate(kept);
             if omitted > 0
+                && self.log.len() >= self.log_max
                 && let Some(deltas) = self.text.take()
             {
                 self.omitted += deltas.finish().iter().map(|piece| piece.len() as u64).sum::<u64>();
@@ -317,6 +351,17 @@ impl Lane {
             });
         }
         reports
+    }
+
+    /// Keeps what its events have no room for.
+    fn log(&mut self, text: &str) {
+        let room = self.log_max - self.log.len();
+        let kept = text.floor_char_boundary(room);
+        self.log.push_str(&text[..kept]);
+        if kept < text.len() {
+            // Whole: what comes later would leave a gap.
+            self.log_max = self.log.len();
+        }
     }
 }
 

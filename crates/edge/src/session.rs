@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use runyard_backend::failpoint;
 use runyard_backend::link::{OpenRun, Report, Stage, Work};
-use runyard_backend::{Answer, Command, Ending, JournalError, Session, SessionSpec, Signal};
+use runyard_backend::{Access, Answer, Command, Ending, JournalError, Session, SessionSpec, Signal};
 use runyard_domain::ApprovalId;
 use runyard_domain::gate::Preset;
 use runyard_domain::run::{Failure, FailureKind};
@@ -21,11 +21,14 @@ use crate::asks::Asks;
 use crate::edge::Shared;
 use crate::ending;
 use crate::journal::{Entries, Entry, journal};
+use crate::metered::Metered;
 use crate::outbox::{Closing, Outbox};
 use crate::places::Places;
 use crate::prepare::{Prepared, Unprepared, checks, prepare};
+use crate::raw::Raw;
 use crate::sandbox::Confinement;
 use crate::scribe::{Breach, Scribe};
+use crate::session_home::SessionHome;
 
 /// How many commands and answers wait for a backend at most.
 pub(crate) const OUTGOING_MAX: usize = 1_024;
@@ -68,11 +71,14 @@ pub(crate) async fn run(
         Ok(_) | Err(_) => return,
     };
     let lock = places.lock();
-    Drive::new(&edge, open, outbox, said, closing, prepared.redactor.clone())
-        .go(&edge, prepared, &places)
-        .await;
+    let private = prepared.backend.info().private_files;
+    let session_home =
+        Drive::new(&edge, open, outbox, said, closing, &prepared).go(&edge, prepared, &places).await;
     if let Err(error) = edge.supervision.settled(&lock).await {
         tracing::error!(%error, "processes of a closed session are still there");
+    }
+    if let Err(error) = session_home.leave(private).await {
+        tracing::error!(%error, "secrets of a closed session could not be removed; they go when the edge starts again");
     }
 }
 
@@ -104,7 +110,7 @@ async fn accept_and_prepare(
             return Ok(None);
         }
     };
-    let mut reports = Vec::new();
+    let mut reports: Vec<Report> = prepared.projected.iter().cloned().collect();
     if open.stage != Stage::Running {
         let info = prepared.backend.info();
         let (backend_kind, protocol) = (info.backend_kind.to_owned(), info.protocol.to_owned());
@@ -141,6 +147,7 @@ enum Happened {
     Said(Said),
     Entry(Entry),
     TextIsDue,
+    Used,
 }
 
 impl From<JournalError> for Over {
@@ -165,6 +172,10 @@ struct Drive {
     asks: Asks,
     /// What the backend is to be told, as soon as it takes it.
     outgoing: VecDeque<Command>,
+    /// What the gateway counts, where the agent goes through it.
+    metered: Option<Metered>,
+    /// What its program says and is told, where that is kept.
+    raw: Raw,
 }
 
 impl Drive {
@@ -174,7 +185,7 @@ impl Drive {
         outbox: Outbox,
         said: mpsc::Receiver<Said>,
         closing: watch::Receiver<Closing>,
-        redactor: runyard_redact::Redactor,
+        prepared: &Prepared,
     ) -> Self {
         let asks = Asks {
             run: open.run,
@@ -190,12 +201,15 @@ impl Drive {
             waiting: HashMap::new(),
             asked: HashSet::new(),
         };
-        let scribe = Scribe::new(redactor);
-        Drive { open, outbox, said, closing, scribe, asks, outgoing: VecDeque::new() }
+        let scribe = Scribe::new(prepared.redactor.clone());
+        let metered = prepared.lease.as_ref().map(|lease| Metered::new(&open, lease));
+        let raw = Raw::new(prepared.redactor.clone());
+        Drive { open, outbox, said, closing, scribe, asks, outgoing: VecDeque::new(), metered, raw }
     }
 
-    async fn go(mut self, edge: &Shared, prepared: Prepared, places: &Places) {
-        let spec = self.spec(edge, places, prepared.confinement);
+    /// Drives it to its end. Gives back what the session's runs share.
+    async fn go(mut self, edge: &Shared, prepared: Prepared, places: &Places) -> SessionHome {
+        let spec = self.spec(edge, places, prepared.confinement, prepared.access);
         let (journal, mut entries) = journal();
         let mut opening = prepared.backend.open(spec, journal);
         let mut session = None;
@@ -225,9 +239,10 @@ impl Drive {
             drop(commands);
             stopped(task).await;
         }
+        prepared.session_home
     }
 
-    fn spec(&self, edge: &Shared, places: &Places, confinement: Confinement) -> SessionSpec {
+    fn spec(&self, edge: &Shared, places: &Places, confinement: Confinement, access: Access) -> SessionSpec {
         SessionSpec {
             run: self.open.run,
             profile: self.open.backend_profile.clone(),
@@ -235,6 +250,8 @@ impl Drive {
             directory: places.checkout(),
             home: Places::of_session(&edge.home, self.open.session, &self.open.backend_profile.profile),
             policy: self.open.execution_policy.clone(),
+            access,
+            confined: matches!(confinement, Confinement::Within(_)),
             environment: environment(edge, &self.open, places),
             processes: edge.supervision.under(&places.lock(), confinement),
         }
@@ -278,6 +295,7 @@ impl Drive {
             biased;
             closing = closed(&mut self.closing) => Happened::Closing(closing),
             said = self.said.recv() => said.map_or(Happened::Closing(Closing::Closed), Happened::Said),
+            () = Metered::changed(&mut self.metered) => Happened::Used,
             Some(entry) = entries.entries.recv() => Happened::Entry(entry),
             () = due => Happened::TextIsDue,
         }
@@ -292,6 +310,7 @@ impl Drive {
                 let reports = self.scribe.waiting();
                 self.put(reports, Vec::new()).await
             }
+            Happened::Used => self.used().await,
             Happened::Said(Said::Command(command)) => self.tell(command),
             Happened::Said(Said::Decision { approval, key, digest, answer }) => {
                 self.decide(approval, key, &digest, answer).await
@@ -309,11 +328,28 @@ impl Drive {
         }
     }
 
+    /// Reports what the gateway counted. It ends the run where that is more than its budget.
+    async fn used(&mut self) -> Result<(), Over> {
+        let Some(metered) = &self.metered else { return Ok(()) };
+        let (used, exceeded) = (metered.status(), metered.exceeded());
+        let mut reports = self.scribe.waiting();
+        reports.push(Report::Signal(used));
+        self.put(reports, Vec::new()).await?;
+        match exceeded {
+            Some(exceeded) => Err(Over::Failed(Failure::of_budget(exceeded))),
+            None => Ok(()),
+        }
+    }
+
     async fn record(&mut self, batch: Vec<Signal>) -> Result<(), Over> {
         let (mut reports, mut answers, mut ended) = (Vec::new(), Vec::new(), false);
         for signal in batch {
             ended |= matches!(signal, Signal::Ended { .. });
+            if matches!(signal, Signal::Ended { .. } | Signal::TurnEnded { .. }) {
+                reports.extend(self.raw.take());
+            }
             match signal {
+                Signal::Raw { told, line } => reports.extend(self.raw.keep(told, &line)),
                 Signal::Ask { key, request } => {
                     reports.extend(self.scribe.waiting());
                     let (report, answer) = self.asks.judge(key, request, &self.scribe)?;

@@ -13,6 +13,7 @@ mod marked;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, ErrorKind};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -34,18 +35,27 @@ const GRACE: Duration = Duration::from_millis(20);
 struct Place {
     directory: tempfile::TempDir,
     confinement: Confinement,
+    _gateway: Option<UnixListener>,
 }
 
 impl Place {
     fn new() -> Place {
-        Place { directory: tempfile::tempdir().unwrap(), confinement: Confinement::None }
+        Place { directory: tempfile::tempdir().unwrap(), confinement: Confinement::None, _gateway: None }
     }
 
     /// One in which everything is started in a sandbox.
     async fn confined() -> Place {
         let directory = tempfile::tempdir().unwrap();
         let confinement = confined::confinement(directory.path()).await;
-        Place { directory, confinement }
+        Place { directory, confinement, _gateway: None }
+    }
+
+    /// One in which everything is started in a sandbox, by a forwarder.
+    async fn forwarded() -> Place {
+        let directory = tempfile::tempdir().unwrap();
+        let gateway = Some(UnixListener::bind(directory.path().join(confined::SOCKET)).unwrap());
+        let confinement = confined::confinement(directory.path()).await;
+        Place { directory, confinement, _gateway: gateway }
     }
 
     fn lock(&self) -> PathBuf {
@@ -158,18 +168,23 @@ async fn force(how: Forced, place: Place) {
 
 #[tokio::test]
 async fn j05_a_hundred_forced_stops_leave_no_process() {
-    force_all(async || Place::new()).await;
+    force_all(STOPS, async || Place::new()).await;
 }
 
 #[tokio::test]
 async fn j05_a_hundred_forced_stops_of_sandboxes_leave_no_process() {
-    force_all(Place::confined).await;
+    force_all(STOPS, Place::confined).await;
 }
 
-async fn force_all(place: impl AsyncFn() -> Place) {
+#[tokio::test]
+async fn j05_forced_stops_of_sandboxes_with_a_forwarder_leave_no_process() {
+    force_all(STOPS / 4, Place::forwarded).await;
+}
+
+async fn force_all(stops: usize, place: impl AsyncFn() -> Place) {
     let ways = [Forced::Stop, Forced::Drop, Forced::KillEdge, Forced::LeaveBehind];
     let mut running = tokio::task::JoinSet::new();
-    for how in ways.into_iter().cycle().take(STOPS) {
+    for how in ways.into_iter().cycle().take(stops) {
         if running.len() >= TOGETHER {
             running.join_next().await.unwrap().unwrap();
         }
@@ -206,7 +221,7 @@ async fn j05_a_start_dropped_at_any_moment_leaves_nothing() {
 
 #[tokio::test]
 async fn j05_a_killed_keeper_leaves_nothing_and_the_edge_is_told_that_the_exit_is_not_known() {
-    for place in [Place::new(), Place::confined().await] {
+    for place in [Place::new(), Place::confined().await, Place::forwarded().await] {
         let mut process = place.nasty().await;
         kill(&supervisors(&place.lock(), "keeper"));
         assert!(matches!(process.custody.wait().await, Err(ProcessError::Lost { .. })));
@@ -218,7 +233,7 @@ async fn j05_a_killed_keeper_leaves_nothing_and_the_edge_is_told_that_the_exit_i
 
 #[tokio::test]
 async fn j05_a_killed_guard_leaves_nothing() {
-    for place in [Place::new(), Place::confined().await] {
+    for place in [Place::new(), Place::confined().await, Place::forwarded().await] {
         let mut process = place.nasty().await;
         kill(&supervisors(&place.lock(), "guard"));
         assert_eq!(process.custody.wait().await.unwrap(), Exit::Signal(9));
@@ -251,16 +266,17 @@ async fn j05_where_guard_and_keeper_are_killed_at_once_the_program_itself_ends()
 
 #[tokio::test]
 async fn j05_where_guard_and_keeper_are_killed_at_once_all_of_a_sandbox_ends() {
-    let place = Place::confined().await;
-    let mut process = place.nasty().await;
-    let (guards, keepers) = (supervisors(&place.lock(), "guard"), supervisors(&place.lock(), "keeper"));
-    guards.iter().for_each(|guard| kill_process(*guard, Signal::STOP).unwrap());
-    kill(&keepers);
-    kill(&guards);
-    // All of it holds this lock, and nobody is left who could stop it but the kernel.
-    wait_until_gone(&place.hold(), PATIENCE).await.unwrap();
-    assert!(matches!(process.custody.wait().await, Err(ProcessError::Lost { .. })));
-    place.nothing_is_left().await;
+    for place in [Place::confined().await, Place::forwarded().await] {
+        let mut process = place.nasty().await;
+        let (guards, keepers) = (supervisors(&place.lock(), "guard"), supervisors(&place.lock(), "keeper"));
+        guards.iter().for_each(|guard| kill_process(*guard, Signal::STOP).unwrap());
+        kill(&keepers);
+        kill(&guards);
+        // All of it holds this lock, and nobody is left who could stop it but the kernel.
+        wait_until_gone(&place.hold(), PATIENCE).await.unwrap();
+        assert!(matches!(process.custody.wait().await, Err(ProcessError::Lost { .. })));
+        place.nothing_is_left().await;
+    }
 }
 
 #[track_caller]

@@ -151,6 +151,25 @@ async fn c11_j06_nothing_of_the_data_directory_the_home_or_the_workspace_can_be_
 }
 
 #[tokio::test]
+async fn b12_a_directory_of_secrets_beside_the_program_cannot_be_read() {
+    let mut machine = Machine::new().await;
+    let (agent, secrets) = (machine.at("tools/agent"), machine.at("tools/secrets"));
+    fs::create_dir_all(&secrets).unwrap();
+    fs::write(format!("{secrets}/auth.json"), "a provider's key").unwrap();
+    fs::write(&agent, format!("#!/bin/sh\ncat {secrets}/auth.json\n")).unwrap();
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    let plain = System::look(Some(&machine.root.join("ada")), &machine.root.join("data"));
+    let hiding = plain.clone().hiding(&secrets);
+    for (system, expected) in [(plain, Exit::Code(0)), (hiding, Exit::Code(1))] {
+        machine.sandboxes = Sandboxes::look(SEARCH_PATH, system).await;
+        let processes = machine.processes(WRITES.0, WRITES.1);
+        let step = run_step(&processes, machine.launch(&agent, &[]), PATIENCE).await.unwrap();
+        assert_eq!(step.exit, Some(expected), "{}", text(&step));
+        assert_eq!(text(&step).contains("a provider's key"), expected == Exit::Code(0));
+    }
+}
+
+#[tokio::test]
 async fn c11_nothing_outside_of_checkout_and_home_can_be_written() {
     let machine = Machine::new().await;
     for name in ["data/new", "data/edge/runs/two/checkout/new", "ada/new", "ada/project/new"] {

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use runyard_backend::failpoint;
-use runyard_domain::run::{Applied, ApprovalResolved, Who};
+use runyard_domain::run::{Applied, ApprovalResolved, SecretsProjected, Who};
 use runyard_domain::{AppendId, Class, EventId};
 use runyard_store::OutboxItem;
 use serde::Deserialize;
 
-use crate::installation::{AuditFact, ChangesApplied, DecisionMade};
+use crate::installation::{AuditFact, ChangesApplied, DecisionMade, SecretProjected};
 use crate::{Engine, EngineError};
 
 /// How many messages are taken at a time.
@@ -30,6 +30,7 @@ struct Message {
 enum What {
     Decision(ApprovalResolved),
     Applied(Applied),
+    Projected(SecretsProjected),
 }
 
 impl Engine {
@@ -82,6 +83,10 @@ impl Engine {
                 let decided = self.approval(approval_id).await?.resolved;
                 let by = decided.map_or_else(Who::runyard, |decided| decided.decided_by);
                 (by, AuditFact::Applied(ChangesApplied { run_id: item.run, approval_id, digest, commit }))
+            }
+            What::Projected(SecretsProjected { profile, keys, how }) => {
+                let projected = SecretProjected { run_id: item.run, profile, keys, how: Some(how) };
+                (Who::runyard(), AuditFact::Secret(projected))
             }
         };
         // The event's own id, so that delivering it twice records it once.

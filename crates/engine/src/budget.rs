@@ -3,21 +3,18 @@
 //! A limit holds only where the backend says what it uses, so one that nobody would keep is refused when the run is made.
 
 use runyard_backend::BackendInfo;
+use runyard_domain::BackendProfile;
 use runyard_domain::run::{Budget, Failure, Metered, Run};
-use runyard_domain::{AgentProfile, BackendProfile, ExecutionPolicy};
 
 use crate::EngineError;
 
-/// What a run may do: what its caller says, else what the agent profile says, and never more than the profile allows (B07).
-pub(crate) fn execution_policy(wanted: Option<&ExecutionPolicy>, agent: &AgentProfile) -> ExecutionPolicy {
-    let profile = &agent.execution_policy;
-    let Some(wanted) = wanted else { return profile.clone() };
-    let budget = match (wanted.budget, profile.budget) {
+/// The budget that a run's caller wants, within the one that the agent profile has.
+pub(crate) fn narrowed(wanted: Option<Budget>, profile: Option<Budget>) -> Option<Budget> {
+    match (wanted, profile) {
         // That it limits nothing is for the check to say.
         (Some(wanted), Some(profile)) if !wanted.is_empty() => Some(wanted.within(profile)),
         (wanted, profile) => wanted.or(profile),
-    };
-    ExecutionPolicy { budget, ..wanted.narrowed_by(profile) }
+    }
 }
 
 /// Refuses a budget that limits nothing, and a limit that nobody would keep.

@@ -34,11 +34,19 @@ impl Catalog {
         })
     }
 
+    /// Every backend profile of a kind that is known, by name, with what is known of its kind.
+    pub fn known_backends(&self) -> impl Iterator<Item = (&BackendProfile, &BackendInfo)> {
+        self.backends.values().filter_map(|found| Some((found, self.kinds.get(&found.backend_kind)?)))
+    }
+
     /// The backend profile of this name, with what is known of its kind.
+    pub fn find_backend(&self, name: &str) -> Option<(&BackendProfile, &BackendInfo)> {
+        let found = self.backends.get(name)?;
+        Some((found, self.kinds.get(&found.backend_kind)?))
+    }
+
     pub(crate) fn backend(&self, name: &str) -> Result<(&BackendProfile, &BackendInfo), EngineError> {
-        let found =
-            self.backends.get(name).and_then(|found| Some((found, self.kinds.get(&found.backend_kind)?)));
-        found.ok_or_else(|| EngineError::Invalid {
+        self.find_backend(name).ok_or_else(|| EngineError::Invalid {
             path: "backendProfile",
             message: format!("Expected a backend profile: {}.", listed(&self.backends)),
         })

@@ -5,7 +5,7 @@ use runyard_domain::{Actor, ExecutionPolicy, RunId, SessionId};
 use runyard_store::StorageError;
 use serde_json::{Value, json};
 
-use crate::budget;
+use crate::execution::execution_policy;
 use crate::fresh::fresh;
 use crate::keys::{Key, Keyed};
 use crate::record::{Fact, Standing};
@@ -122,9 +122,7 @@ impl Engine {
         let agent = self.agent_in(&workspace, &new.agent).await?;
         let backend_profile = new.backend_profile.clone().unwrap_or_else(|| agent.backend_profile.clone());
         let backend = self.catalog().backend(&backend_profile)?;
-        let execution_policy = budget::execution_policy(new.execution_policy.as_ref(), &agent);
-        new.execution_policy.as_ref().map_or(Ok(()), check_times)?;
-        budget::check(execution_policy.budget.as_ref(), backend)?;
+        let execution_policy = execution_policy(new.execution_policy.as_ref(), &agent, backend)?;
         let (task, redacted) = self.stored_task(&new.task)?;
         let session_id = match (&parent, new.session) {
             (Some(parent), None) => parent.run.created.session_id,
@@ -178,20 +176,6 @@ impl Engine {
             }
         }
     }
-}
-
-fn check_times(policy: &ExecutionPolicy) -> Result<(), EngineError> {
-    let max = ExecutionPolicy::TIMEOUT_MS_MAX;
-    for (path, ms) in [
-        ("executionPolicy.timeoutMs", policy.timeout_ms),
-        ("executionPolicy.idleMs", policy.idle_ms),
-        ("executionPolicy.keepOpenMs", policy.keep_open_ms.unwrap_or(max)),
-    ] {
-        if ms == 0 || ms > max {
-            return Err(EngineError::Invalid { path, message: format!("Expected 1 to {max}.") });
-        }
-    }
-    Ok(())
 }
 
 fn fingerprint(new: &NewRun) -> Result<Value, EngineError> {

@@ -1,19 +1,23 @@
 //! The hub's end of the links to its edges.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use runyard_backend::link::frames::{Writer, frames};
-use runyard_backend::link::{FromEdge, ToEdge};
+use runyard_backend::link::{CheckLine, FromEdge, ToEdge};
+use runyard_domain::{BackendProfile, SessionId};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use crate::Engine;
 use crate::driver::ToDriver;
+use crate::{Engine, EngineError};
 
 /// How many messages wait for an edge. Each run has at most a few on their way.
 const OUTGOING_MAX: usize = 4096;
+/// How long an edge may take to answer a question; it gives up by itself before that.
+const ANSWER_MAX: Duration = Duration::from_secs(120);
 
 /// An edge, as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,12 +38,73 @@ pub struct EdgeInfo {
 #[derive(Clone)]
 pub(crate) struct EdgeHandle {
     outgoing: mpsc::Sender<ToEdge>,
+    checks: Arc<Questions<Vec<CheckLine>>>,
+    closings: Arc<Questions<bool>>,
+}
+
+/// Questions to an edge that somebody waits for on one link.
+struct Questions<T>(Mutex<Awaited<T>>);
+
+struct Awaited<T> {
+    asked: u64,
+    answers: HashMap<u64, oneshot::Sender<T>>,
+}
+
+impl<T> Default for Questions<T> {
+    fn default() -> Self {
+        Questions(Mutex::new(Awaited { asked: 0, answers: HashMap::new() }))
+    }
+}
+
+impl<T> Questions<T> {
+    fn locked(&self) -> MutexGuard<'_, Awaited<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self) -> (u64, oneshot::Receiver<T>) {
+        let (answer, answered) = oneshot::channel();
+        let mut awaited = self.locked();
+        // Those that nobody waits for any more.
+        awaited.answers.retain(|_, answer| !answer.is_closed());
+        awaited.asked += 1;
+        let id = awaited.asked;
+        awaited.answers.insert(id, answer);
+        (id, answered)
+    }
+
+    fn end(&self, id: u64, found: T) {
+        if let Some(answer) = self.locked().answers.remove(&id) {
+            let _ = answer.send(found);
+        }
+    }
 }
 
 impl EdgeHandle {
     /// Queues a message. Where the edge is gone it is lost, and whoever waits for it hears that the edge is gone.
     pub(crate) async fn send(&self, message: ToEdge) {
         let _ = self.outgoing.send(message).await;
+    }
+
+    /// Has a backend profile checked; nothing where the edge goes away or takes too long.
+    async fn check(&self, profile: BackendProfile) -> Option<Vec<CheckLine>> {
+        let (id, answered) = self.checks.begin();
+        self.send(ToEdge::Check { id, profile: Box::new(profile) }).await;
+        self.answer(answered).await
+    }
+
+    /// Has everything removed that is kept of a session; whether it is, or nothing where the edge does not say.
+    async fn close_session(&self, session: SessionId) -> Option<bool> {
+        let (id, answered) = self.closings.begin();
+        self.send(ToEdge::CloseSession { id, session }).await;
+        self.answer(answered).await
+    }
+
+    async fn answer<T>(&self, answered: oneshot::Receiver<T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            answer = tokio::time::timeout(ANSWER_MAX, answered) => answer.ok()?.ok(),
+            () = self.outgoing.closed() => None,
+        }
     }
 }
 
@@ -93,6 +158,28 @@ impl Engine {
         known.iter().map(info).collect()
     }
 
+    /// Has every edge of this hub remove what it keeps of a session: the agents' own files of its conversation.
+    pub(crate) async fn forget_session(&self, session: SessionId) -> Result<(), EngineError> {
+        for id in self.own_edges() {
+            let edge = self.edges_known().handle(id).ok_or(EngineError::EdgeSilent)?;
+            match edge.close_session(session).await {
+                Some(true) => {}
+                Some(false) => return Err(EngineError::SessionKept { session }),
+                None => return Err(EngineError::EdgeSilent),
+            }
+        }
+        Ok(())
+    }
+
+    /// Has an edge of this hub look whether a backend profile could be used there. Gives the edge and what it found.
+    pub async fn check_backend(&self, name: &str) -> Result<(String, Vec<CheckLine>), EngineError> {
+        let (profile, _) = self.catalog().backend(name)?;
+        let there = |id: &String| Some((id.clone(), self.edges_known().handle(id)?));
+        let (id, edge) = self.own_edges().iter().find_map(there).ok_or(EngineError::EdgeSilent)?;
+        let found = edge.check(profile.clone()).await.ok_or(EngineError::EdgeSilent)?;
+        Ok((id, found))
+    }
+
     /// Tells every edge the policy that counts now.
     pub async fn policy_changed(&self) {
         let policy = self.policy();
@@ -109,7 +196,7 @@ impl Engine {
         // Goes with this call, also when it is dropped: while its half is there the edge believes in the link.
         let mut writing = JoinSet::new();
         writing.spawn(write(outgoing, queue));
-        let handle = EdgeHandle { outgoing: sender };
+        let handle = EdgeHandle { outgoing: sender, checks: Arc::default(), closings: Arc::default() };
         handle.send(ToEdge::Policy(Box::new(self.policy()))).await;
         self.edges_known().arrived(edge_id.clone(), version, sandbox, handle.clone());
         self.pump();
@@ -121,6 +208,8 @@ impl Engine {
                 Ok(Some(FromEdge::Closed { run, generation })) => {
                     self.to_driver(run, ToDriver::Closed { generation });
                 }
+                Ok(Some(FromEdge::Checked { id, found })) => handle.checks.end(id, found),
+                Ok(Some(FromEdge::SessionClosed { id, removed })) => handle.closings.end(id, removed),
                 Ok(Some(FromEdge::Hello { .. })) => {}
                 Ok(None) => break,
                 Err(error) => {

@@ -2,10 +2,11 @@
 
 use runyard_backend::WorkspaceError;
 use runyard_domain::run::{Illegal, UnreadableEvent};
-use runyard_domain::{ApprovalId, Code, RunId};
+use runyard_domain::{ApprovalId, Code, RunId, SessionId};
 use runyard_redact::RedactError;
 use runyard_store::StorageError;
 
+use crate::execution::Unscoped;
 use crate::installation::InstallationError;
 
 /// Why the engine did not do what it was asked to. Nothing was written.
@@ -58,6 +59,32 @@ pub enum EngineError {
         path: &'static str,
         /// What is wrong with it.
         message: String,
+    },
+    /// A run may not be given the secrets that its backend profile needs.
+    #[error("the run cannot be given the secrets of the backend profile {profile}: {why}")]
+    SecretUnavailable {
+        /// The backend profile.
+        profile: String,
+        /// What is wrong.
+        #[source]
+        why: Unscoped,
+    },
+    /// No edge of this hub is there to ask, or it does not answer.
+    #[error("no edge of this hub answers")]
+    EdgeSilent,
+    /// What an edge keeps of a session could not be removed.
+    #[error("what the edge keeps of session {session} could not be removed; its log says why")]
+    SessionKept {
+        /// The session.
+        session: SessionId,
+    },
+    /// A run of the session has not ended.
+    #[error("run {run} of session {session} is not over: cancel it, or wait for its end")]
+    SessionBusy {
+        /// The session.
+        session: SessionId,
+        /// The run.
+        run: RunId,
     },
     /// The idempotency key stands for another input.
     #[error("the idempotency key was used for another input")]
@@ -121,6 +148,10 @@ impl EngineError {
             | EngineError::KeyTaken => Code::Conflict,
             EngineError::NotFound { .. } => Code::NotFound,
             EngineError::Invalid { .. } => Code::ValidationError,
+            EngineError::SecretUnavailable { .. } => Code::SecretUnavailable,
+            EngineError::EdgeSilent => Code::TargetOffline,
+            EngineError::SessionKept { .. } => Code::StorageIo,
+            EngineError::SessionBusy { .. } => Code::Conflict,
             EngineError::Unheard { .. } => Code::ConcurrencyLimit,
             EngineError::ForPeopleOnly | EngineError::OwnRun => Code::AuthorizationError,
             EngineError::RuleNotStored(error) => error.code(),

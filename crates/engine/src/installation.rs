@@ -26,8 +26,8 @@ use tokio::sync::watch;
 pub use audit::{AuditEntry, ENTRIES_MAX};
 pub use error::InstallationError;
 pub use fact::{
-    ActionRefused, AuditFact, ChangesApplied, DecisionMade, Listing, Login, SecretProjected, TrustGiven,
-    WorkspaceChanged,
+    ActionRefused, AuditFact, ChangesApplied, DecisionMade, Listing, Login, SecretProjected, SessionClosed,
+    TrustGiven, WorkspaceChanged,
 };
 pub use registry::{REGISTRY_BYTES_MAX, RULES_MAX, Registry, StoredRule, TOKENS_MAX};
 pub use token::{NAME_BYTES_MAX, Role, TokenInfo, TokenText, permissions};

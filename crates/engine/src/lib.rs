@@ -18,6 +18,7 @@ mod driver;
 mod edges;
 mod engine;
 mod error;
+mod execution;
 mod fresh;
 mod installation;
 mod judged_again;
@@ -33,9 +34,14 @@ mod refused;
 mod review;
 mod run_tokens;
 mod schedule;
+mod sessions;
 mod snooze;
 mod timers;
 mod translate;
+
+// What whoever shows backends has to name.
+pub use runyard_backend::BackendInfo;
+pub use runyard_backend::link::CheckLine;
 
 pub use approvals::{ApprovalRecord, ApprovalState, Decision, Resolve};
 pub use artifacts::{
@@ -49,11 +55,12 @@ pub use create::{CreatedRun, NewRun};
 pub use edges::EdgeInfo;
 pub use engine::{Engine, Figures};
 pub use error::EngineError;
+pub use execution::Unscoped;
 pub use installation::{
     ActionRefused, AuditEntry, AuditFact, ChangesApplied, DecisionMade, ENTRIES_MAX, INSTALLATION,
     Installation, InstallationError, Listing, Login, NAME_BYTES_MAX, REGISTRY_BYTES_MAX, RULES_MAX, Registry,
-    Role, SecretProjected, StoredRule, TOKENS_MAX, TokenInfo, TokenText, TrustGiven, WorkspaceChanged,
-    is_installation, permissions,
+    Role, SecretProjected, SessionClosed, StoredRule, TOKENS_MAX, TokenInfo, TokenText, TrustGiven,
+    WorkspaceChanged, is_installation, permissions,
 };
 pub use media::image_size;
 pub use options::{EngineOptions, Limits};

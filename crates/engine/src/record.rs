@@ -257,6 +257,9 @@ fn audited(event: &RunEvent, id: EventId, payload: &Safe<Value>) -> Option<Safe<
         RunEvent::ApprovalResolved(_) => {
             Some(Safe::object([("eventId", id.into()), ("decision", payload.clone())]))
         }
+        RunEvent::SecretsProjected(_) => {
+            Some(Safe::object([("eventId", id.into()), ("projected", payload.clone())]))
+        }
         RunEvent::Applied(_) => Some(Safe::object([("eventId", id.into()), ("applied", payload.clone())])),
         _ => None,
     }

@@ -5,7 +5,7 @@
 
 use runyard_backend::link::Report;
 use runyard_domain::run::Review;
-use runyard_domain::{DiffFile, DiffParts, DiffText, RunId};
+use runyard_domain::{ArtifactContent, DiffFile, DiffParts, DiffText, RunId};
 use runyard_redact::{Kind, Safe};
 use serde::de::DeserializeOwned;
 
@@ -43,6 +43,23 @@ pub(crate) async fn keep(
         }
     }
     Ok(())
+}
+
+/// Keeps the long texts that are among the reports, redacted once more: raw lines and logs of steps.
+pub(crate) async fn keep_texts(
+    recorder: &Recorder,
+    reports: &[Report],
+) -> Result<Vec<ArtifactContent>, EngineError> {
+    let mut kept = Vec::new();
+    for report in reports {
+        let (Report::Debug { text, .. } | Report::Log { text, .. }) = report else { continue };
+        let safe: Safe<Vec<u8>> = recorder.redactor.text(Kind::Text, text).into();
+        let bytes = safe.len() as u64;
+        let blob = recorder.store.put(safe).await?;
+        // The edge has taken out what it knows, so that it was changed is always to be assumed.
+        kept.push(ArtifactContent { blob, bytes, media_type: "text/plain".to_owned(), redacted: true });
+    }
+    Ok(kept)
 }
 
 /// Some of the files that a run changed.

@@ -3,7 +3,9 @@
 //! Timers are rows, set and cancelled by the change that calls for it, so they outlive every process. How long a run is silent
 //! is not one of them: that is for whoever drives it.
 
-use runyard_domain::run::{ApprovalResolved, Asked, Failure, Resolution, Run, RunEvent, RunState, Who};
+use runyard_domain::run::{
+    ApprovalResolved, Asked, Failure, FailureKind, Resolution, Run, RunEvent, RunState, RuntimeError, Who,
+};
 use runyard_domain::{ApprovalId, Code, Timestamp};
 use runyard_redact::Safe;
 use runyard_store::TimerWrite;
@@ -137,15 +139,15 @@ pub(crate) fn fire(
         RUN => "The run took longer than its execution policy allows.",
         _ => "Preparing took longer than allowed.",
     };
+    // Before it was started no backend took any time.
+    let failure = match run.started {
+        Some(_) => Failure::of_backend(FailureKind::BackendTimeout, what),
+        None => Failure::new(Code::RunTimeout, what),
+    };
+    let (failure_kind, message) = (failure.failure_kind, what.to_owned());
+    let timeout = RuntimeError { failure_kind, message, retrying: false };
     let mut facts = withdrawn(run);
-    facts.push(
-        RunEvent::RuntimeTimeout(runyard_domain::run::RuntimeError {
-            failure_kind: None,
-            message: what.to_owned(),
-            retrying: false,
-        })
-        .into(),
-    );
-    facts.push(failed(run, Failure::new(Code::RunTimeout, what), "failed", None, now));
+    facts.push(RunEvent::RuntimeTimeout(timeout).into());
+    facts.push(failed(run, failure, "failed", None, now));
     Ok(facts)
 }

@@ -7,7 +7,8 @@ use runyard_backend::{Answer, BackendInfo, Ending, Signal};
 use runyard_domain::gate::{Effect, Request, Risk};
 use runyard_domain::run::*;
 use runyard_domain::{
-    ActorKind, ApplyTo, Approval, ApprovalId, Changes, Code, DiffParts, DiffStats, RunId, Timestamp,
+    ARTIFACTS_MAX, ActorKind, ApplyTo, Approval, ApprovalId, ArtifactContent, ArtifactFacts, ArtifactId,
+    Changes, Code, DiffParts, DiffStats, RunId, Timestamp,
 };
 use runyard_redact::Redactor;
 
@@ -39,6 +40,8 @@ pub(crate) struct Terms<'a> {
     pub(crate) waiting: &'a HashSet<ApprovalId>,
     /// Where the diff that was reported so far is kept.
     pub(crate) parts: &'a DiffParts,
+    /// Where the long texts of these reports are kept, in their order.
+    pub(crate) texts: &'a [ArtifactContent],
 }
 
 /// The events of a batch. The run is folded along the way, since what a report means depends on those before it.
@@ -48,7 +51,8 @@ pub(crate) fn translate(
     now: Timestamp,
     terms: &Terms<'_>,
 ) -> Result<Translated, EngineError> {
-    let mut batch = Batch { run: run.clone(), now, terms, made: Translated::default() };
+    let texts = terms.texts.iter();
+    let mut batch = Batch { run: run.clone(), now, terms, texts, made: Translated::default() };
     for report in reports {
         batch.report(report)?;
         if batch.run.state.is_terminal() {
@@ -63,6 +67,7 @@ struct Batch<'a> {
     run: Run,
     now: Timestamp,
     terms: &'a Terms<'a>,
+    texts: std::slice::Iter<'a, ArtifactContent>,
     made: Translated,
 }
 
@@ -88,6 +93,12 @@ impl Batch<'_> {
                 let started = Started { backend_kind, protocol, checks: checks.clone() };
                 self.push(RunEvent::Started(started), None)
             }
+            Report::Projected { profile, keys, how } => {
+                let (profile, keys) = (profile.clone(), keys.clone());
+                let projected = SecretsProjected { profile, keys, how: *how };
+                self.push(RunEvent::SecretsProjected(projected), None)
+            }
+            Report::Debug { lines, omitted, .. } => self.debug(*lines, *omitted),
             Report::Failed { failure } => self.fail(failure.clone(), "failed", None),
             Report::Delta { item, text, offset } => {
                 let delta = MessageDelta { item: item.clone(), text: text.clone(), offset: *offset };
@@ -100,9 +111,11 @@ impl Batch<'_> {
                     text: text.clone(),
                     offset: *offset,
                     omitted: *omitted,
+                    log_path: None,
                 };
                 self.push(RunEvent::ToolOutput(output), Some("command_output"))
             }
+            Report::Log { .. } => self.logged(report),
             Report::Asked { .. } => self.asked(report),
             Report::Judged { key, request, allowed, reason, .. } => {
                 let effect = if *allowed { Effect::Allow } else { Effect::Deny };
@@ -174,6 +187,14 @@ impl Batch<'_> {
                 let message = MessageCompleted { item: item.clone(), text: text.clone() };
                 self.push(RunEvent::MessageCompleted(message), Some("assistant_message"))
             }
+            Signal::Reasoning { item, text } => {
+                let reasoning = Reasoning { item: item.clone(), text: text.clone() };
+                self.push(RunEvent::Reasoning(reasoning), Some("assistant_message"))
+            }
+            Signal::Plan { steps } => {
+                let plan = PlanUpdated { steps: steps.clone() };
+                self.push(RunEvent::PlanUpdated(plan), Some("backend_status"))
+            }
             Signal::ToolCall { call, tool, summary, arguments, idempotent } => {
                 let call = ToolCall {
                     call: call.clone(),
@@ -206,10 +227,58 @@ impl Batch<'_> {
             }
             Signal::Ended { ending } => self.ended(ending),
             // They have reports of their own; an edge that sends them breaks the link's contract.
-            Signal::Delta { .. } | Signal::ToolOutput { .. } | Signal::Ask { .. } => {
+            Signal::Delta { .. } | Signal::ToolOutput { .. } | Signal::Raw { .. } | Signal::Ask { .. } => {
                 Err(Illegal::Transition { state: self.run.state.name(), event: "raw signal" }.into())
             }
         }
+    }
+
+    /// Raw lines, which were kept before.
+    fn debug(&mut self, lines: u64, omitted: u64) -> Result<(), EngineError> {
+        let summary = format!("{lines} raw lines between the adapter and its backend");
+        self.artifact("raw.jsonl", summary, ArtifactFacts::Debug { lines, omitted }).map(|_| ())
+    }
+
+    /// What a step printed beyond its events, which was kept before.
+    fn logged(&mut self, report: &Report) -> Result<(), EngineError> {
+        let Report::Log { call, stream, offset, omitted, .. } = report else { return Ok(()) };
+        let stream = stream.as_str();
+        let summary = format!("what a step printed to {stream} beyond its events");
+        let log_path =
+            self.artifact(&format!("{stream}.log"), summary, ArtifactFacts::File { path: None })?;
+        let output = ToolOutput {
+            call: call.clone(),
+            stream: stream.to_owned(),
+            text: String::new(),
+            offset: *offset,
+            omitted: *omitted,
+            log_path,
+        };
+        self.push(RunEvent::ToolOutput(output), Some("command_output"))
+    }
+
+    /// An artifact of Runyard's own. A run that has as many as it may have goes on without it.
+    fn artifact(
+        &mut self,
+        name: &str,
+        summary: String,
+        facts: ArtifactFacts,
+    ) -> Result<Option<String>, EngineError> {
+        let Some(content) = self.texts.next().filter(|_| self.run.produced.len() < ARTIFACTS_MAX) else {
+            return Ok(None);
+        };
+        let artifact_id = fresh!(ArtifactId, self.now).to_string();
+        let ready = ArtifactReady {
+            artifact_id: artifact_id.clone(),
+            kind: facts.kind().to_owned(),
+            summary,
+            facts: Some(facts),
+            name: Some(name.to_owned()),
+            content: Some(content.clone()),
+            by: Some(Who::runyard()),
+        };
+        self.push(RunEvent::ArtifactReady(ready), None)?;
+        Ok(Some(artifact_id))
     }
 
     fn withdraw(&mut self, key: &str) -> Result<(), EngineError> {

@@ -127,7 +127,7 @@ async fn c24_every_kind_of_entry_says_who_did_what() {
     installation.record(&ada(), AuditFact::Workspace(change)).await.unwrap();
     let added = json!({"change": "added", "workspaceId": workspace_id, "label": "demo"});
     expect("audit.workspace", &by_ada, added);
-    let secret = SecretProjected { run_id: RUN, profile: "codex".to_owned() };
+    let secret = SecretProjected { run_id: RUN, profile: "codex".to_owned(), keys: Vec::new(), how: None };
     installation.record(&ada(), AuditFact::Secret(secret)).await.unwrap();
     expect("audit.secret", &by_ada, json!({"runId": RUN, "profile": "codex"}));
 

@@ -254,11 +254,20 @@ async fn b04_what_there_is_to_choose_from_names_no_secret_and_no_setting() {
         json!({ "backends": [{
             "profile": "demo",
             "backendKind": "scripted",
-            "requiredSecretKeys": [],
             "protocol": "runyard-script",
             "transport": "in-process",
-            "resumes": "steps",
-            "asks": true,
+            "command": [],
+            "requiredSecretKeys": [],
+            "optionalSecretKeys": [],
+            "isolation": {
+                "home": "session-and-profile",
+                "credentials": "none",
+                "sandbox": "none",
+                "network": "as the execution policy says",
+            },
+            "capabilities": { "resumes": "steps", "asks": true, "checkout": false, "gateway": false },
+            "gateway": false,
+            "debugRaw": false,
         }]})
     );
     let agents = served.owner().get("/agents").await.data()["agents"].take();

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use runyard_backend::{Signal, Stream};
+use runyard_backend::{BackendError, Signal, Stream};
+use runyard_domain::run::FailureKind;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -10,6 +11,8 @@ use crate::process::clip;
 
 /// No signal is longer, as JSON, but for the little that stands around its text.
 pub(super) const SIGNAL_BYTES_MAX: usize = 48 * 1024;
+/// So much stands around a signal's text at most.
+const FRAME_BYTES_MAX: usize = 8 * 1024;
 /// A piece of a text, in bytes; as JSON it is at most six times as long.
 const PIECE_BYTES_MAX: usize = 8 * 1024;
 /// No batch is longer, as JSON.
@@ -60,12 +63,16 @@ pub(super) fn arguments(arguments: Value) -> Value {
     }
 }
 
-/// The signals in batches, in order.
-pub(super) fn batches(signals: Vec<Signal>) -> Vec<Vec<Signal>> {
+/// The signals in batches, in order. What is not cut or clipped, a name say, is never long; else codex is out of its mind.
+pub(super) fn batches(signals: Vec<Signal>) -> Result<Vec<Vec<Signal>>, BackendError> {
     let mut batches: Vec<Vec<Signal>> = Vec::new();
     let mut bytes = BATCH_BYTES_MAX;
     for signal in signals {
         let more = length(&signal);
+        if more > SIGNAL_BYTES_MAX + FRAME_BYTES_MAX {
+            let message = format!("codex says something of {more} bytes that has no pieces");
+            return Err(BackendError::new(FailureKind::BackendProtocolError, message));
+        }
         bytes += more;
         match batches.last_mut() {
             Some(batch) if bytes <= BATCH_BYTES_MAX => batch.push(signal),
@@ -75,7 +82,7 @@ pub(super) fn batches(signals: Vec<Signal>) -> Vec<Vec<Signal>> {
             }
         }
     }
-    batches
+    Ok(batches)
 }
 
 #[cfg(test)]
@@ -94,13 +101,22 @@ mod tests {
             })
             .collect();
         assert_eq!(whole, long);
-        let batches = batches([signals.clone(), signals.clone(), signals].concat());
+        let batches = batches([signals.clone(), signals.clone(), signals].concat()).unwrap();
         assert!(batches.len() > 1);
         for batch in &batches {
             assert!(batch.iter().all(|signal| length(signal) <= SIGNAL_BYTES_MAX + 256));
             assert!(batch.iter().map(length).sum::<usize>() <= BATCH_BYTES_MAX);
         }
         assert_eq!(batches.concat().len(), 3 * long.len().div_ceil(PIECE_BYTES_MAX));
+    }
+
+    #[test]
+    fn b09_a_name_that_has_no_end_is_a_breach_of_the_protocol() {
+        let signal = |item: String| vec![Signal::Message { item, text: "hello".to_owned() }];
+        assert!(batches(signal("m".to_owned())).is_ok());
+        let error = batches(signal("m".repeat(100_000))).unwrap_err();
+        assert_eq!(error.failure_kind, FailureKind::BackendProtocolError);
+        assert!(error.message.len() < 200);
     }
 
     #[test]

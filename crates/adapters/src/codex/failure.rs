@@ -3,7 +3,6 @@
 //! Its error info is an open union (a word, an object with one key, anything), so it is looked at as JSON; what is not known by
 //! its word is known by its text, and a last error that says nothing by the one before it, after which codex tried again.
 
-use runyard_backend::BackendError;
 use runyard_domain::run::FailureKind;
 use serde::Deserialize;
 use serde_json::Value;
@@ -33,16 +32,26 @@ impl TurnError {
             .unwrap_or(FailureKind::BackendFailed)
     }
 
+    /// Whether the same may work a little later: not without a key that is good, nor with nothing left to spend.
+    pub(super) fn is_transient(&self, before: Option<&TurnError>) -> bool {
+        match self.failure_kind(before) {
+            FailureKind::ProviderUnavailable => true,
+            FailureKind::ProviderRateLimited => !self.is_spent() && !before.is_some_and(TurnError::is_spent),
+            _ => false,
+        }
+    }
+
+    fn is_spent(&self) -> bool {
+        let text = self.message().to_lowercase();
+        self.codex_error_info == "usageLimitExceeded" || text.contains("quota") || text.contains("budget")
+    }
+
     /// The message, bounded, with the cause where it has one.
     pub(super) fn message(&self) -> String {
         match &self.additional_details {
             Some(details) => clip(&format!("{} ({details})", self.message), MESSAGE_BYTES_MAX),
             None => clip(&self.message, MESSAGE_BYTES_MAX),
         }
-    }
-
-    pub(super) fn into_failure(self, before: Option<&TurnError>) -> BackendError {
-        BackendError::new(self.failure_kind(before), self.message())
     }
 
     fn by_word(&self) -> Option<FailureKind> {
@@ -152,6 +161,27 @@ mod tests {
         for (message, info, kind) in table {
             assert_eq!(error(message, info.clone()).failure_kind(None), kind, "{message} {info}");
         }
+    }
+
+    #[test]
+    fn b10_only_what_may_pass_by_itself_is_worth_another_try() {
+        let limited = json!({ "responseTooManyFailedAttempts": { "httpStatusCode": 429 } });
+        #[rustfmt::skip]
+        let table = [
+            ("unexpected status 503",                              json!("other"),              true),
+            ("exceeded retry limit",                               limited.clone(),             true),
+            ("rate limit exceeded",                                json!("rateLimitExceeded"),  true),
+            ("Quota exceeded",                                     json!("usageLimitExceeded"), false),
+            ("You exceeded your current quota",                    limited.clone(),             false),
+            ("the run's budget is spent",                          limited,                     false),
+            ("unexpected status 401",                              json!("other"),              false),
+            ("too long",                                           json!("contextWindowExceeded"), false),
+        ];
+        for (message, info, transient) in table {
+            assert_eq!(error(message, info).is_transient(None), transient, "{message}");
+        }
+        let before = error("quota", json!("usageLimitExceeded"));
+        assert!(!error("gave up", json!("other")).is_transient(Some(&before)));
     }
 
     #[test]

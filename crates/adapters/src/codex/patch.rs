@@ -5,10 +5,10 @@ use runyard_domain::gate::Request;
 use super::place::Workspace;
 use super::wire::{Change, ChangeKind, FileChange};
 
-/// What is asked for.
-pub(super) fn request(change: &FileChange, workspace: &Workspace) -> Request {
-    let patch = change.changes.iter().map(|change| unified(change, workspace)).collect();
-    Request::Patch { files: files(change, workspace), patch }
+/// What is asked for; nothing where codex shows a kind of change that cannot be shown to a person.
+pub(super) fn request(change: &FileChange, workspace: &Workspace) -> Option<Request> {
+    let patch: Option<String> = change.changes.iter().map(|change| unified(change, workspace)).collect();
+    Some(Request::Patch { files: files(change, workspace), patch: patch? })
 }
 
 /// The files that it touches; of a moved file both names.
@@ -19,22 +19,24 @@ pub(super) fn files(change: &FileChange, workspace: &Workspace) -> Vec<String> {
 fn names(change: &Change, workspace: &Workspace) -> Vec<String> {
     let moved = match &change.kind {
         ChangeKind::Update { move_path } => move_path.as_deref(),
-        ChangeKind::Add | ChangeKind::Delete => None,
+        ChangeKind::Add | ChangeKind::Delete | ChangeKind::Unknown => None,
     };
     std::iter::once(change.path.as_str()).chain(moved).map(|path| workspace.place("", path)).collect()
 }
 
-fn unified(change: &Change, workspace: &Workspace) -> String {
+fn unified(change: &Change, workspace: &Workspace) -> Option<String> {
     let names = names(change, workspace);
     let (from, to) = (&names[0], names.last().unwrap_or(&names[0]));
-    match change.kind {
+    let patch = match change.kind {
+        ChangeKind::Unknown => return None,
         ChangeKind::Add => format!("--- /dev/null\n+++ b/{to}\n{}", whole(&change.diff, '+')),
         ChangeKind::Delete => format!("--- a/{from}\n+++ /dev/null\n{}", whole(&change.diff, '-')),
         ChangeKind::Update { .. } => {
             let end = if change.diff.ends_with('\n') { "" } else { "\n" };
             format!("--- a/{from}\n+++ b/{to}\n{}{end}", change.diff)
         }
-    }
+    };
+    Some(patch)
 }
 
 /// A whole file as one hunk.
@@ -78,7 +80,18 @@ mod tests {
         let files = ["made.txt", "gone.txt", "old.txt", "new.txt", "empty"].map(str::to_owned).to_vec();
         assert_eq!(
             request(&all, &Workspace::new(Path::new("/w"))),
-            Request::Patch { files, patch: patch.to_owned() }
+            Some(Request::Patch { files, patch: patch.to_owned() })
         );
+    }
+
+    #[test]
+    fn c11_a_kind_of_change_that_nobody_knows_cannot_be_asked_for() {
+        let unknown =
+            serde_json::json!({ "path": "/w/a", "kind": { "type": "retype", "to": "b" }, "diff": "" });
+        let changes = vec![serde_json::from_value(unknown).unwrap()];
+        let all =
+            FileChange { id: "call".to_owned(), changes, status: super::super::wire::Status::InProgress };
+        assert_eq!(request(&all, &Workspace::new(Path::new("/w"))), None);
+        assert_eq!(files(&all, &Workspace::new(Path::new("/w"))), ["a"]);
     }
 }

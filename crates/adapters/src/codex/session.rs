@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use runyard_backend::{BackendError, COMMANDS_MAX, Command, Ending, Journal, Signal};
 use runyard_domain::run::FailureKind;
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::bounds;
 use super::conversation::Conversation;
+use super::raw::Raw;
 use super::tokens::Ledger;
 use crate::process::Speaker;
 
@@ -31,6 +33,8 @@ pub(super) struct Session {
     pub(super) ledger: Ledger,
     pub(super) journal: Arc<dyn Journal>,
     pub(super) inbox: Inbox,
+    /// The lines as they are, where the profile keeps them.
+    pub(super) raw: Option<Raw>,
     /// When a process that takes nothing any more must be gone.
     pub(super) deaf_until: Option<Instant>,
 }
@@ -74,7 +78,11 @@ impl Session {
         };
         let (mut signals, _unsent) = self.conversation.take();
         signals.push(Signal::Ended { ending });
-        for batch in bounds::batches(signals) {
+        let last = signals.last().cloned();
+        let signals = self.with_raw(signals, &[]);
+        // What cannot be told does not hide how it ended.
+        let batches = bounds::batches(signals).unwrap_or_else(|_| vec![last.into_iter().collect()]);
+        for batch in batches {
             // If it cannot be recorded there is nobody left to tell.
             let Some(Ok(())) = self.inbox.during(self.journal.record(batch)).await else { return };
         }
@@ -119,7 +127,8 @@ impl Session {
     async fn flush(&mut self) -> Result<(), Stop> {
         self.ledger.keep(self.conversation.before())?;
         let (signals, messages) = self.conversation.take();
-        for batch in bounds::batches(signals) {
+        let signals = self.with_raw(signals, &messages);
+        for batch in bounds::batches(signals)? {
             let recorded = self.inbox.during(self.journal.record(batch)).await;
             recorded.and_then(Result::ok).ok_or(Stop::Closed)?;
         }
@@ -131,6 +140,24 @@ impl Session {
             }
         }
         Ok(())
+    }
+}
+
+impl Session {
+    /// The signals with the lines that they come from and that are about to be said, where the profile keeps them.
+    fn with_raw(&mut self, signals: Vec<Signal>, messages: &[Value]) -> Vec<Signal> {
+        let Some(raw) = &mut self.raw else { return signals };
+        let heard = self.codex.lines.take_kept();
+        let mut all: Vec<Signal> = heard.iter().filter_map(|line| raw.line(false, line)).collect();
+        let told: Vec<Signal> =
+            messages.iter().filter_map(|message| raw.line(true, &message.to_string())).collect();
+        let last = |signal: &Signal| matches!(signal, Signal::TurnEnded { .. } | Signal::Ended { .. });
+        if signals.iter().any(last) {
+            all.extend(raw.left_out());
+        }
+        all.extend(signals);
+        all.extend(told);
+        all
     }
 }
 

@@ -8,21 +8,25 @@ use std::collections::BTreeMap;
 
 use runyard_backend::{BackendError, Signal};
 use runyard_domain::gate::Request;
-use runyard_domain::run::{FailureKind, ToolOutcome};
+use runyard_domain::run::{FailureKind, PlanStatus, PlanStep, ToolOutcome};
 use serde_json::{Value, json};
 
 use super::failure::TurnError;
 use super::place::Workspace;
 use super::tokens::Before;
 use super::wire::{
-    CommandAction, DeltaNotice, ErrorNotice, Execution, FileChange, Item, ItemNotice, Status, TypedNotice,
-    UsageNotice, read,
+    CommandAction, DeltaNotice, ErrorNotice, Execution, FileChange, Item, ItemNotice, PlanNotice, Status,
+    TypedNotice, UsageNotice, read,
 };
 use super::{bounds, patch, wire};
 use crate::process::clip;
 
 /// The most items that are open at a time.
 const OPEN_ITEMS_MAX: usize = 256;
+/// The most steps of a plan.
+const PLAN_STEPS_MAX: usize = 32;
+/// How much of a step of a plan is told, in bytes.
+const PLAN_STEP_BYTES_MAX: usize = 240;
 /// How much of a step stands in its summary, in bytes.
 const SUMMARY_BYTES_MAX: usize = 160;
 
@@ -95,6 +99,10 @@ impl Translation {
                 let TypedNotice { stdin } = read(method, params)?;
                 Ok(typed(&stdin))
             }
+            "turn/plan/updated" => {
+                let PlanNotice { plan } = read(method, params)?;
+                Ok(vec![planned(plan.into_iter().map(|planned| (planned.step, planned.status)))])
+            }
             "thread/tokenUsage/updated" => {
                 let UsageNotice { token_usage: wire::TokenUsage { total, last } } = read(method, params)?;
                 let (phase, usage) = ("working".to_owned(), Some(self.before.own(total, last)));
@@ -110,11 +118,7 @@ impl Translation {
                 }
                 Ok(vec![said])
             }
-            "warning" => {
-                let message = params.get("message").and_then(Value::as_str).unwrap_or(method);
-                let message = clip(message, SUMMARY_BYTES_MAX);
-                Ok(vec![Signal::Error { failure_kind: None, message, retrying: false }])
-            }
+            "warning" | "configWarning" | "guardianWarning" => Ok(vec![warned(method, params)]),
             _ => Ok(Vec::new()),
         }
     }
@@ -124,7 +128,10 @@ impl Translation {
         let cwd = self.workspace.place(cwd, "");
         // Codex shows the item first; that it always does is not promised.
         let step = Step::Command { command: command.clone(), cwd: cwd.clone() };
-        self.open.entry(item.to_owned()).or_insert_with(|| Open::new(step)).asked = true;
+        self.known(item, step);
+        if let Some(open) = self.open.get_mut(item) {
+            open.asked = true;
+        }
         Request::Shell { command, cwd }
     }
 
@@ -133,9 +140,28 @@ impl Translation {
         let open = self.open.get_mut(item)?;
         open.asked = true;
         match &open.step {
-            Step::Change(change) => Some(patch::request(change, &self.workspace)),
+            Step::Change(change) => patch::request(change, &self.workspace),
             Step::Command { .. } | Step::Tool { .. } => None,
         }
+    }
+
+    /// The same for a change that is shown only as it is asked for.
+    pub(super) fn shown(&mut self, change: FileChange) -> Option<Request> {
+        let id = change.id.clone();
+        self.known(&id, Step::Change(change));
+        self.patch(&id)
+    }
+
+    /// Keeps an item that is not known yet, within the limit.
+    fn known(&mut self, id: &str, step: Step) {
+        if self.open.len() < OPEN_ITEMS_MAX {
+            self.open.entry(id.to_owned()).or_insert_with(|| Open::new(step));
+        }
+    }
+
+    /// A path that codex gave, as requests name it.
+    pub(super) fn place(&self, cwd: &str, path: &str) -> String {
+        self.workspace.place(cwd, path)
     }
 
     /// The call of an item that may begin now.
@@ -143,6 +169,11 @@ impl Translation {
         let open = self.open.get_mut(item).filter(|open| !open.begun)?;
         open.begun = true;
         Some(call(item, &open.step, &self.workspace))
+    }
+
+    /// Whether a step was begun and has not ended.
+    pub(super) fn step_runs(&self) -> bool {
+        self.open.values().any(|open| open.begun)
     }
 
     /// Whether a command was begun and has not ended.
@@ -180,12 +211,22 @@ impl Translation {
                 (id, Step::Tool { tool: format!("{server}.{tool}"), arguments })
             }
             Item::DynamicToolCall { id, tool, arguments, .. } => (id, Step::Tool { tool, arguments }),
+            Item::CollabAgentToolCall { id, tool, prompt, .. } => {
+                let tool = format!("agent.{}", tool.as_str().unwrap_or("unknown"));
+                (id, Step::Tool { tool, arguments: json!({ "prompt": prompt }) })
+            }
             Item::WebSearch { id, query } => {
                 (id, Step::Tool { tool: "web_search".to_owned(), arguments: json!({ "query": query }) })
             }
-            Item::AgentMessage { .. } | Item::ImageView { .. } | Item::Other => {
-                return Ok(self.release().collect());
+            Item::ImageGeneration { id, .. } => {
+                (id, Step::Tool { tool: "image_generation".to_owned(), arguments: Value::Null })
             }
+            Item::AgentMessage { .. }
+            | Item::Reasoning { .. }
+            | Item::Plan { .. }
+            | Item::ContextCompaction {}
+            | Item::ImageView { .. }
+            | Item::Other => return Ok(self.release().collect()),
         };
         if self.open.len() >= OPEN_ITEMS_MAX {
             let message = format!("codex has more than {OPEN_ITEMS_MAX} items open");
@@ -200,12 +241,27 @@ impl Translation {
             Item::AgentMessage { id: item, text } => vec![Signal::Message { item, text: bounds::text(text) }],
             Item::CommandExecution(done) => self.command_done(done),
             Item::FileChange(done) => self.change_done(&done),
-            Item::McpToolCall { id, status, .. } | Item::DynamicToolCall { id, status, .. } => {
-                self.tool_done(id, status)
-            }
+            Item::McpToolCall { id, status, .. }
+            | Item::DynamicToolCall { id, status, .. }
+            | Item::CollabAgentToolCall { id, status, .. }
+            | Item::ImageGeneration { id, status } => self.tool_done(id, status),
             Item::WebSearch { id, .. } => self.tool_done(id, Status::Completed),
             Item::ImageView { path } => {
                 self.workspace.inside("", &path).map(|path| Signal::FileRead { path }).into_iter().collect()
+            }
+            Item::Reasoning { id: item, summary, content } => {
+                let told = if summary.is_empty() { content } else { summary };
+                let text = bounds::text(told.join("\n\n"));
+                if text.is_empty() { Vec::new() } else { vec![Signal::Reasoning { item, text }] }
+            }
+            Item::Plan { text } => {
+                let lines = text.lines().map(|line| line.trim_start_matches([' ', '-', '*', '#']));
+                let steps = lines.filter(|line| !line.is_empty());
+                vec![planned(steps.map(|line| (line.to_owned(), Status::Unknown)))]
+            }
+            Item::ContextCompaction {} => {
+                let phase = "compacted".to_owned();
+                vec![Signal::Status { phase, model: None, version: None, thread: None, usage: None }]
             }
             Item::Other => Vec::new(),
         }
@@ -285,6 +341,25 @@ impl Translation {
     }
 }
 
+/// What codex means to do, bounded.
+fn planned(steps: impl IntoIterator<Item = (String, Status)>) -> Signal {
+    let step = |(text, status): (String, Status)| {
+        let status = match status {
+            Status::Completed => PlanStatus::Completed,
+            Status::InProgress => PlanStatus::InProgress,
+            _ => PlanStatus::Pending,
+        };
+        PlanStep { text: clip(&text, PLAN_STEP_BYTES_MAX), status }
+    };
+    Signal::Plan { steps: steps.into_iter().take(PLAN_STEPS_MAX).map(step).collect() }
+}
+
+fn warned(method: &str, params: &Value) -> Signal {
+    let said = |key| params.get(key).and_then(Value::as_str);
+    let message = clip(said("message").or(said("summary")).unwrap_or(method), SUMMARY_BYTES_MAX);
+    Signal::Error { failure_kind: None, message, retrying: false }
+}
+
 /// Codex asks before it starts a command, and not before it types into one that runs.
 fn typed(stdin: &str) -> Vec<Signal> {
     if stdin.is_empty() {
@@ -324,173 +399,4 @@ fn outcome(status: Status) -> ToolOutcome {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use runyard_backend::Stream;
-
-    use super::*;
-
-    /// What the notifications of a recorded turn say; requests are approved or not, as they come.
-    fn play(lines: &str, approve: bool) -> Vec<Signal> {
-        let mut translation = Translation::new(Workspace::new(Path::new("/checkout")), Before::NOTHING);
-        let mut signals = Vec::new();
-        for line in lines.lines() {
-            let message: Value = serde_json::from_str(line).unwrap();
-            let Some(method) = message["method"].as_str() else { continue };
-            let params = &message["params"];
-            match (method, params["itemId"].as_str()) {
-                ("item/commandExecution/requestApproval", Some(item)) => {
-                    let command = params["command"].as_str().unwrap().to_owned();
-                    translation.shell(item, command, params["cwd"].as_str().unwrap());
-                    signals.extend(approve.then(|| translation.begin(item)).flatten());
-                }
-                ("item/fileChange/requestApproval", Some(item)) => {
-                    translation.patch(item).unwrap();
-                    signals.extend(approve.then(|| translation.begin(item)).flatten());
-                }
-                ("turn/completed", _) => signals.extend(translation.close()),
-                _ => signals.extend(translation.notification(method, params).unwrap()),
-            }
-        }
-        signals
-    }
-
-    /// The signals without usage, each in a line.
-    fn told(signals: &[Signal]) -> Vec<String> {
-        let line = |signal: &Signal| match signal {
-            Signal::Delta { text, .. } => Some(format!("delta {text:?}")),
-            Signal::Message { text, .. } => Some(format!("message {text:?}")),
-            Signal::ToolCall { tool, summary, arguments, .. } => {
-                Some(format!("call {tool}: {summary} {arguments}"))
-            }
-            Signal::ToolOutput { stream: Stream::Stdout, text, .. } => Some(format!("output {text:?}")),
-            Signal::ToolResult { outcome, summary, .. } => Some(format!("{outcome:?}: {summary}")),
-            Signal::Status { usage: Some(_), .. } => None,
-            Signal::Error { failure_kind, retrying, .. } => {
-                Some(format!("error {failure_kind:?} {retrying}"))
-            }
-            other => Some(format!("{other:?}")),
-        };
-        signals.iter().filter_map(line).collect()
-    }
-
-    #[test]
-    fn c25_a_text_is_deltas_and_a_message() {
-        let signals = play(include_str!("../../tests/codex/text.jsonl"), true);
-        let deltas =
-            ["Hello ", "from ", "the ", "demo ", "provider", "."].map(|text| format!("delta {text:?}"));
-        let all = deltas.into_iter().chain(["message \"Hello from the demo provider.\"".to_owned()]);
-        assert_eq!(told(&signals), all.collect::<Vec<_>>());
-        let usage =
-            runyard_domain::run::Usage { input_tokens: Some(9500), output_tokens: Some(8), cost_usd: None };
-        let used: Vec<_> = signals
-            .iter()
-            .filter_map(|signal| match signal {
-                Signal::Status { usage, .. } => *usage,
-                _ => None,
-            })
-            .collect();
-        assert_eq!(used, [usage]);
-    }
-
-    #[test]
-    fn c25_an_approved_command_is_a_call_its_output_and_its_result() {
-        assert_eq!(
-            told(&play(include_str!("../../tests/codex/shell.jsonl"), true)),
-            [
-                r#"call shell: /bin/bash -lc 'cat notes.txt' {"command":"/bin/bash -lc 'cat notes.txt'","cwd":"."}"#,
-                r#"output "a note\n""#,
-                r#"FileRead { path: "notes.txt" }"#,
-                "Succeeded: exit code 0",
-                r#"delta "The command ""#,
-                r#"delta "has run""#,
-                r#"delta ".""#,
-                r#"message "The command has run.""#,
-            ]
-        );
-    }
-
-    #[test]
-    fn c25_of_a_slow_command_every_line_is_there_once() {
-        let told = told(&play(include_str!("../../tests/codex/shell-slow.jsonl"), true));
-        assert_eq!(
-            told[1..5],
-            [
-                r#"output "two\n""#,
-                r#"output "three\n""#,
-                r#"output "one\n""#,
-                "Succeeded: exit code 0; the beginning of its output came last",
-            ]
-        );
-    }
-
-    #[test]
-    fn c25_a_step_that_was_not_approved_never_begins() {
-        let declined = told(&play(include_str!("../../tests/codex/shell-declined.jsonl"), false));
-        assert!(declined.iter().all(|line| line.starts_with("delta") || line.starts_with("message")));
-        assert_eq!(told(&play(include_str!("../../tests/codex/shell-interrupted.jsonl"), false)), [""; 0]);
-    }
-
-    #[test]
-    fn c25_a_step_that_its_turn_left_open_is_cancelled() {
-        let told = told(&play(include_str!("../../tests/codex/shell-interrupted.jsonl"), true));
-        assert_eq!(told[1..], ["Cancelled: the turn ended before it did"]);
-    }
-
-    #[test]
-    fn c25_a_change_of_files_is_a_call_a_patch_and_its_result() {
-        let told = told(&play(include_str!("../../tests/codex/patch.jsonl"), true));
-        assert_eq!(
-            told[..3],
-            [
-                r#"call apply_patch: patched.txt {"files":["patched.txt"]}"#,
-                r#"Patch { files: ["patched.txt"], summary: "patched.txt" }"#,
-                "Succeeded: patched.txt",
-            ]
-        );
-    }
-
-    #[test]
-    fn c04_a_command_that_was_not_asked_for_is_said_to_be_so() {
-        let lines = include_str!("../../tests/codex/shells.jsonl").lines();
-        let unasked: Vec<&str> = lines.filter(|line| !line.contains("requestApproval")).collect();
-        let signals = play(&unasked.join("\n"), true);
-        let degraded = signals.iter().filter(|signal| matches!(signal, Signal::Degraded { .. }));
-        assert_eq!(degraded.count(), 3);
-        let asked = play(include_str!("../../tests/codex/shells.jsonl"), true);
-        assert!(!asked.iter().any(|signal| matches!(signal, Signal::Degraded { .. })));
-        let calls =
-            |signals: &[Signal]| signals.iter().filter(|s| matches!(s, Signal::ToolCall { .. })).count();
-        assert_eq!((calls(&signals), calls(&asked)), (3, 3));
-    }
-
-    #[test]
-    fn c04_what_is_typed_into_a_command_is_said_since_nobody_is_asked() {
-        let mut translation = Translation::new(Workspace::new(Path::new("/checkout")), Before::NOTHING);
-        let mut typed = |stdin: &str| {
-            let params = json!({ "itemId": "call", "processId": "1", "stdin": stdin });
-            translation.notification("item/commandExecution/terminalInteraction", &params).unwrap()
-        };
-        assert_eq!(typed(""), [], "it only looked");
-        assert!(matches!(&typed("rm -r build\n")[..], [Signal::Error { .. }, Signal::Degraded { .. }]));
-    }
-
-    #[test]
-    fn b10_errors_are_said_with_their_kind_and_whether_codex_tries_again() {
-        let cut = told(&play(include_str!("../../tests/codex/cut.jsonl"), true));
-        let errors: Vec<&String> = cut.iter().filter(|line| line.starts_with("error")).collect();
-        assert_eq!(errors, ["error Some(ProviderUnavailable) true", "error Some(ProviderUnavailable) false"]);
-        let auth = told(&play(include_str!("../../tests/codex/failed-401.jsonl"), true));
-        assert_eq!(auth.last().unwrap(), "error Some(ProviderAuthFailed) false");
-    }
-
-    #[test]
-    fn b10_a_notification_without_a_required_field_is_invalid() {
-        let mut translation = Translation::new(Workspace::new(Path::new("/checkout")), Before::NOTHING);
-        let error =
-            translation.notification("item/agentMessage/delta", &json!({ "delta": "x" })).unwrap_err();
-        assert_eq!(error.failure_kind, FailureKind::BackendResponseInvalid);
-        assert!(translation.notification("something/new", &json!(null)).unwrap().is_empty());
-    }
-}
+mod tests;

@@ -1,5 +1,7 @@
 //! What codex says, as far as it is listened to. Unknown fields, items and notifications are none of our business.
 
+use std::collections::BTreeMap;
+
 use runyard_backend::BackendError;
 use runyard_domain::run::FailureKind;
 use serde::Deserialize;
@@ -39,13 +41,35 @@ pub(super) enum Item {
         arguments: Value,
         status: Status,
     },
+    CollabAgentToolCall {
+        id: String,
+        tool: Value,
+        status: Status,
+        #[serde(default)]
+        prompt: Option<String>,
+    },
     WebSearch {
         id: String,
         query: String,
     },
+    ImageGeneration {
+        id: String,
+        status: Status,
+    },
     ImageView {
         path: String,
     },
+    Reasoning {
+        id: String,
+        #[serde(default)]
+        summary: Vec<String>,
+        #[serde(default)]
+        content: Vec<String>,
+    },
+    Plan {
+        text: String,
+    },
+    ContextCompaction {},
     #[serde(other)]
     Other,
 }
@@ -100,6 +124,8 @@ pub(super) enum ChangeKind {
         #[serde(default)]
         move_path: Option<String>,
     },
+    #[serde(other)]
+    Unknown,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -130,6 +156,18 @@ pub(super) struct DeltaNotice {
 #[derive(Debug, Deserialize)]
 pub(super) struct TypedNotice {
     pub(super) stdin: String,
+}
+
+/// `turn/plan/updated`: the whole plan.
+#[derive(Debug, Deserialize)]
+pub(super) struct PlanNotice {
+    pub(super) plan: Vec<Planned>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Planned {
+    pub(super) step: String,
+    pub(super) status: Status,
 }
 
 #[derive(Debug, Deserialize)]
@@ -217,6 +255,115 @@ pub(super) struct ChangeApproval {
     /// A directory for whose files codex would not ask again.
     #[serde(default)]
     pub(super) grant_root: Option<Value>,
+}
+
+/// `execCommandApproval`, as older versions ask.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ExecApproval {
+    pub(super) call_id: String,
+    pub(super) command: Vec<String>,
+    pub(super) cwd: String,
+}
+
+/// `applyPatchApproval`, as older versions ask.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PatchApproval {
+    pub(super) call_id: String,
+    pub(super) file_changes: BTreeMap<String, PatchedFile>,
+    #[serde(default)]
+    pub(super) grant_root: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum PatchedFile {
+    Add {
+        content: String,
+    },
+    Delete {
+        content: String,
+    },
+    Update {
+        unified_diff: String,
+        #[serde(default)]
+        move_path: Option<String>,
+    },
+    #[serde(other)]
+    Unknown,
+}
+
+impl PatchApproval {
+    /// The change, as the newer versions show it.
+    pub(super) fn into_change(self) -> FileChange {
+        let change = |(path, file)| {
+            let (kind, diff) = match file {
+                PatchedFile::Add { content } => (ChangeKind::Add, content),
+                PatchedFile::Delete { content } => (ChangeKind::Delete, content),
+                PatchedFile::Update { unified_diff, move_path } => {
+                    (ChangeKind::Update { move_path }, unified_diff)
+                }
+                PatchedFile::Unknown => (ChangeKind::Unknown, String::new()),
+            };
+            Change { path, kind, diff }
+        };
+        let changes = self.file_changes.into_iter().map(change).collect();
+        FileChange { id: self.call_id, changes, status: Status::InProgress }
+    }
+}
+
+/// `item/permissions/requestApproval`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PermissionsApproval {
+    pub(super) item_id: String,
+    pub(super) cwd: String,
+    pub(super) permissions: Value,
+}
+
+/// `item/tool/requestUserInput`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct UserInput {
+    pub(super) item_id: String,
+    pub(super) questions: Vec<Asking>,
+}
+
+/// One question of the agent to the person.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Asking {
+    pub(super) id: String,
+    pub(super) header: String,
+    pub(super) question: String,
+    /// Whether another answer than the options is one.
+    #[serde(default)]
+    pub(super) is_other: bool,
+    #[serde(default)]
+    pub(super) is_secret: bool,
+    #[serde(default)]
+    pub(super) options: Option<Vec<Choice>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Choice {
+    pub(super) label: String,
+    #[serde(default)]
+    pub(super) description: String,
+}
+
+/// `mcpServer/elicitation/request`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Elicitation {
+    pub(super) mode: String,
+    #[serde(default)]
+    pub(super) server_name: String,
+    #[serde(default)]
+    pub(super) message: String,
+    #[serde(default)]
+    pub(super) requested_schema: Value,
 }
 
 /// The answer to a request of ours that did not succeed.

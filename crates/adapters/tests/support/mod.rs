@@ -1,5 +1,7 @@
 //! The real codex on a loopback provider, as the conformance suite and the tests use it.
 
+mod program;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -9,39 +11,25 @@ use async_trait::async_trait;
 use runyard_adapters::codex::{CODEX_KIND, CodexBackend};
 use runyard_backend::conformance::{Bench, Live, Part, Recorder, Scene, Stage};
 use runyard_backend::{
-    Backend, BackendError, BackendInfo, Custody, Exit, Journal, Launch, Process, ProcessError, Processes,
-    Session, SessionSpec, Start,
+    Access, Backend, BackendError, BackendInfo, Custody, Exit, HandshakeSpec, Journal, Launch, Process,
+    ProcessError, Processes, Session, SessionSpec, Start,
 };
 use runyard_demo_provider::{DemoProvider, Options};
 use runyard_domain::run::Task;
 use runyard_domain::{BackendProfile, ExecutionPolicy};
 use rustix::process::{Pid, Signal, kill_process};
 
-const VERSION: &str = "0.166.0";
+pub(crate) use self::program::program;
+
 /// Unknown models are given no tool for patches.
 const MODEL: &str = "gpt-5.5";
 
-/// The program, which must be there.
-pub(crate) fn program() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join(format!("codex-{VERSION}"));
-    let native = "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex";
-    let program = std::env::var_os("RUNYARD_TEST_CODEX").map_or_else(|| target.join(native), PathBuf::from);
-    assert!(
-        program.is_file(),
-        "there is no {}; install it: npm install --prefix {} --no-save --no-audit --no-fund --ignore-scripts \
-         @openai/codex@{VERSION}, or name it in RUNYARD_TEST_CODEX",
-        program.display(),
-        target.display()
-    );
-    program
-}
-
-pub(crate) fn profile(settings: &[(&str, &str)]) -> BackendProfile {
+pub(crate) fn profile(program: &Path) -> BackendProfile {
     BackendProfile {
         profile: "codex".to_owned(),
         backend_kind: CODEX_KIND.to_owned(),
-        required_secret_keys: Vec::new(),
-        settings: settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        command: vec![program.to_string_lossy().into_owned()],
+        ..BackendProfile::default()
     }
 }
 
@@ -60,7 +48,10 @@ pub(crate) fn write_script(path: &Path, body: &str) {
 pub(crate) struct Codex {
     pub(crate) provider: DemoProvider,
     pub(crate) policy: ExecutionPolicy,
-    program: PathBuf,
+    pub(crate) access: Access,
+    pub(crate) confined: bool,
+    /// The pauses between the tries of a turn that failed for a moment: none, so that it fails at once.
+    pub(crate) pauses: &'static [Duration],
     stage: OnceLock<Stage>,
 }
 
@@ -73,7 +64,7 @@ impl Codex {
     pub(crate) async fn with(options: Options) -> Self {
         let provider = DemoProvider::start_with(options).await.unwrap();
         let policy = ExecutionPolicy::default();
-        Codex { provider, policy, program: program(), stage: OnceLock::new() }
+        Codex { provider, policy, access: Access::Open, confined: false, pauses: &[], stage: OnceLock::new() }
     }
 
     fn stage(&self) -> &Stage {
@@ -90,31 +81,42 @@ impl Codex {
         std::fs::read_to_string(self.directory().join(name)).ok()
     }
 
-    fn part_with(&self, settings: &[(&str, &str)], task: &str) -> Part {
-        let (url, program) = (self.provider.url(), self.program.to_string_lossy());
-        let own = [("base_url", url.as_str()), ("model", MODEL), ("program", &program)];
-        Part { profile: profile(&[&own, settings].concat()), task: text(task) }
+    fn part_of(&self, task: &str) -> Part {
+        self.part_with(&program(), task)
+    }
+
+    fn part_with(&self, program: &Path, task: &str) -> Part {
+        let (base_url, model) = (Some(self.provider.url()), Some(MODEL.to_owned()));
+        Part { profile: BackendProfile { base_url, model, ..profile(program) }, task: text(task) }
     }
 
     /// A session that begins with this text.
     pub(crate) async fn fresh(&self, task: &str) -> Live {
-        self.fresh_with(&[], task).await
+        self.stage().fresh(self, &self.part_of(task), &Recorder::new()).await
     }
 
-    /// The same with other settings.
-    pub(crate) async fn fresh_with(&self, settings: &[(&str, &str)], task: &str) -> Live {
-        self.stage().fresh(self, &self.part_with(settings, task), &Recorder::new()).await
+    /// The same with another program.
+    pub(crate) async fn fresh_with(&self, program: &Path, task: &str) -> Live {
+        self.stage().fresh(self, &self.part_with(program, task), &Recorder::new()).await
     }
 
     pub(crate) async fn open(&self, start: Start, recorder: Arc<Recorder>) -> Live {
-        self.stage().open(self, &self.part_with(&[], ""), start, &recorder).await
+        self.stage().open(self, &self.part_of(""), start, &recorder).await
     }
 
-    /// Why it does not open with these settings.
-    pub(crate) async fn refused(&self, settings: &[(&str, &str)]) -> BackendError {
+    /// Why it does not open with this program.
+    pub(crate) async fn refused(&self, program: &Path) -> BackendError {
         let start = Start::Fresh { task: text("hello"), thread: None };
-        let spec = self.stage().spec(&self.part_with(settings, "hello"), start);
+        let spec = self.stage().spec(&self.part_with(program, "hello"), start);
         self.backend().open(spec, Recorder::new()).await.err().expect("it does not open")
+    }
+
+    /// What it says when it is only met.
+    pub(crate) async fn met(&self, program: &Path) -> Result<String, BackendError> {
+        let start = Start::Fresh { task: text("hello"), thread: None };
+        let SessionSpec { profile, directory, home, environment, processes, .. } =
+            self.stage().spec(&self.part_with(program, "hello"), start);
+        self.backend().handshake(HandshakeSpec { profile, directory, home, environment, processes }).await
     }
 
     /// Kills the process of codex that was started last, and nothing else.
@@ -129,7 +131,8 @@ fn pid_file(checkout: &Path) -> PathBuf {
 
 impl Bench for Codex {
     fn backend(&self) -> Arc<dyn Backend> {
-        Arc::new(Watched { policy: self.policy.clone() })
+        let (policy, access, confined) = (self.policy.clone(), self.access.clone(), self.confined);
+        Arc::new(Watched { codex: CodexBackend::with_pauses(self.pauses), policy, access, confined })
     }
 
     fn part(&self, scene: Scene, _: &Stage) -> Part {
@@ -139,7 +142,7 @@ impl Bench for Codex {
             Scene::Linger => "[[scenario:shell echo $$ >> marker; exec sleep 1000]]",
             Scene::Chatter => "[[scenario:shell seq 1 40000]]",
         };
-        self.part_with(&[], task)
+        self.part_of(task)
     }
 
     fn patience(&self) -> Duration {
@@ -149,23 +152,32 @@ impl Bench for Codex {
 
 /// Codex under a policy, with its process id written down.
 struct Watched {
+    codex: CodexBackend,
     policy: ExecutionPolicy,
+    access: Access,
+    confined: bool,
 }
 
 #[async_trait]
 impl Backend for Watched {
     fn info(&self) -> BackendInfo {
-        CodexBackend::new().info()
+        self.codex.info()
     }
 
     async fn check(&self, profile: &BackendProfile) -> Result<String, BackendError> {
-        CodexBackend::new().check(profile).await
+        self.codex.check(profile).await
+    }
+
+    async fn handshake(&self, spec: HandshakeSpec) -> Result<String, BackendError> {
+        self.codex.handshake(spec).await
     }
 
     async fn open(&self, mut spec: SessionSpec, journal: Arc<dyn Journal>) -> Result<Session, BackendError> {
         spec.policy = self.policy.clone();
+        spec.access = self.access.clone();
+        spec.confined = self.confined;
         spec.processes = Arc::new(Noting { file: pid_file(&spec.directory), inner: spec.processes });
-        CodexBackend::new().open(spec, journal).await
+        self.codex.open(spec, journal).await
     }
 }
 

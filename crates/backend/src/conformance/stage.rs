@@ -10,7 +10,7 @@ use runyard_domain::{CommandId, ExecutionPolicy, RunId};
 use tokio::time::{sleep, timeout};
 
 use super::{Bench, Part, PlainProcesses, Recorder, check_order};
-use crate::{Answer, Command, Session, SessionSpec, Signal, Start};
+use crate::{Access, Answer, Command, Session, SessionSpec, Signal, Start};
 
 /// So often is looked where nothing tells of a change.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -123,6 +123,8 @@ impl Stage {
             directory: self.directory(),
             home: self.root.path().join("home"),
             policy: ExecutionPolicy::default(),
+            access: Access::Open,
+            confined: false,
             environment: BTreeMap::from([("PATH".to_owned(), path)]),
             processes: self.processes.clone(),
         }

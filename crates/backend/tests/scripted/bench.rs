@@ -28,6 +28,7 @@ pub(crate) fn profile(settings: &[(&str, &str)]) -> BackendProfile {
         backend_kind: "scripted".to_owned(),
         required_secret_keys: Vec::new(),
         settings: BTreeMap::from_iter(settings),
+        ..BackendProfile::default()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Variables and flags. One rule names both: the key of `[hub]`, as `RUNYARD_` and capitals, or as `--` and dashes.
+//! Variables and flags. One rule names both: the key of `[hub]` or `[edge]`, as `RUNYARD_` and capitals, or as `--` and dashes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -32,17 +32,17 @@ impl Environment {
 
     /// What they set, by full key.
     pub(super) fn settings(&self) -> Result<Given, Vec<Problem>> {
-        let given = Section::Hub.settings().filter_map(|setting| {
+        let given = settable().filter_map(|(key, setting)| {
             let name = variable(setting.key);
             let value = self.0.get(&name)?;
-            Some((setting, value.to_str().map(str::to_owned), Origin::Environment(name)))
+            Some((key, setting, value.to_str().map(str::to_owned), Origin::Environment(name)))
         });
         checked(given)
     }
 
     /// Variables that are probably misspelt, with what was meant.
     pub(super) fn misspelt(&self) -> Vec<(String, String)> {
-        let known: Vec<String> = Section::Hub.settings().map(|setting| variable(setting.key)).collect();
+        let known: Vec<String> = settable().map(|(_, setting)| variable(setting.key)).collect();
         let names = self.0.keys().filter(|name| !known.contains(name) && !OTHERS.contains(&name.as_str()));
         let meant = |name: &String| {
             let tails: Vec<&str> = known.iter().filter_map(|known| known.strip_prefix(PREFIX)).collect();
@@ -60,7 +60,15 @@ impl FromIterator<(String, OsString)> for Environment {
     }
 }
 
-/// The variable of a key of `[hub]`.
+/// What a variable or a flag can set, by full key.
+fn settable() -> impl Iterator<Item = (String, &'static Setting)> {
+    let named = |name: &str, setting: &'static Setting| (format!("{name}.{}", setting.key), setting);
+    Section::OWN
+        .into_iter()
+        .flat_map(move |(section, name)| section.settings().map(move |setting| named(name, setting)))
+}
+
+/// The variable of a key of `[hub]` or `[edge]`.
 pub(super) fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.to_ascii_uppercase())
 }
@@ -72,7 +80,7 @@ pub(crate) struct Flags(Vec<(String, String)>);
 impl Flags {
     /// Those of a command line; what is only a flag's default does not count.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
-        let given = Section::Hub.settings().filter_map(|setting| {
+        let given = settable().filter_map(|(_, setting)| {
             let flag = setting.key.replace('_', "-");
             let by_person = matches.ids().any(|id| id.as_str() == flag)
                 && matches.value_source(&flag) == Some(ValueSource::CommandLine);
@@ -84,8 +92,8 @@ impl Flags {
 
     pub(super) fn settings(&self) -> Result<Given, Vec<Problem>> {
         let given = self.0.iter().filter_map(|(flag, value)| {
-            let setting = Section::Hub.setting(&flag.replace('-', "_"))?;
-            Some((setting, Some(value.clone()), Origin::Flag(flag.clone())))
+            let (key, setting) = settable().find(|(_, setting)| setting.key == flag.replace('-', "_"))?;
+            Some((key, setting, Some(value.clone()), Origin::Flag(flag.clone())))
         });
         checked(given)
     }
@@ -95,15 +103,14 @@ impl Flags {
 pub(super) type Given = Vec<(String, Sourced<Value>)>;
 
 fn checked(
-    given: impl Iterator<Item = (&'static Setting, Option<String>, Origin)>,
+    given: impl Iterator<Item = (String, &'static Setting, Option<String>, Origin)>,
 ) -> Result<Given, Vec<Problem>> {
     let (mut values, mut problems) = (Vec::new(), Vec::new());
-    for (setting, text, origin) in given {
+    for (key, setting, text, origin) in given {
         let value = text.map(|text| match setting.kind {
             Kind::Number { .. } => json!(text.parse::<u64>().ok()),
             _ => json!(text),
         });
-        let key = format!("hub.{}", setting.key);
         match value.filter(|value| setting.takes(value)) {
             Some(value) => values.push((key, Sourced { value, origin })),
             None => {

@@ -18,6 +18,8 @@ use crate::trust::{Standing, Trusted};
 
 /// The backend where neither a caller nor an agent profile names one.
 pub(crate) const BACKEND_DEFAULT: &str = "codex";
+/// The kind of a backend profile that does not say.
+pub(crate) const KIND_DEFAULT: &str = "codex-app-server-stdio";
 
 /// Values by their full key, such as `agents.codex.sandbox`.
 pub(crate) type Values = BTreeMap<String, Sourced<Value>>;
@@ -87,7 +89,7 @@ impl Layers {
         let mut problems = Vec::new();
         for located in content.values {
             let ((key, value), origin) = (located.value, origin(located.place));
-            if key.starts_with("hub.") && matches!(origin, Origin::Project(_)) {
+            if Section::is_own(&key) && matches!(origin, Origin::Project(_)) {
                 self.ignored.push(Ignored { key, origin, why: Why::DataDirectoryOnly });
             } else {
                 self.said.insert(key, Sourced { value, origin });
@@ -122,7 +124,7 @@ impl Layers {
             let ((key, given), origin) = (located.value, Origin::Project(located.place));
             let narrowed = Setting::of(&key).and_then(|setting| narrowed(setting, &key, &given, &base));
             if narrowed.as_ref() != Some(&given) {
-                let why = match key.starts_with("hub.") {
+                let why = match Section::is_own(&key) {
                     true => Why::DataDirectoryOnly,
                     false => Why::NotTrusted(standing),
                 };
@@ -171,10 +173,15 @@ impl Layers {
         }
     }
 
-    /// Every value: what was said, and for each backend profile an agent profile, and for each agent what it did not say.
+    /// Every value: what was said, for each backend profile its kind and an agent profile, and for each agent what it did not
+    /// say.
     pub(crate) fn completed(&self) -> Values {
         let mut values = self.said.clone();
-        let backends = names(&values, "backends");
+        let backends = names(&values, "backend");
+        for backend in &backends {
+            let kind = || by_default(json!(KIND_DEFAULT));
+            values.entry(format!("backend.{backend}.kind")).or_insert_with(kind);
+        }
         let agents: BTreeSet<String> = names(&values, "agents").union(&backends).cloned().collect();
         let preset = values.get("policy.preset").cloned();
         for agent in agents {
@@ -198,7 +205,7 @@ impl Layers {
 /// What is left of a value for something that there is already.
 fn narrowed(setting: &Setting, key: &str, given: &Value, base: &Values) -> Option<Value> {
     match setting.section {
-        Section::Hub | Section::Backend => None,
+        Section::Hub | Section::Edge | Section::Backend => None,
         Section::Policy | Section::Workspace => {
             setting.narrowed(given, base.get(key).map(|base| &base.value))
         }
@@ -217,11 +224,11 @@ fn of_project(rule: Rule) -> Rule {
     Rule::try_from(text).unwrap_or(rule)
 }
 
-fn by_default(value: Value) -> Sourced<Value> {
+pub(crate) fn by_default(value: Value) -> Sourced<Value> {
     Sourced { value, origin: Origin::Default }
 }
 
-/// The names that stand under `agents` or `backends`.
+/// The names that stand under `agents` or `backend`.
 pub(crate) fn names(values: &Values, section: &str) -> BTreeSet<String> {
     let name = |key: &String| {
         let mut parts = key.split('.');

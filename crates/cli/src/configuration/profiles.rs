@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use runyard_domain::gate::OwnRuns;
 use runyard_domain::run::Budget;
-use runyard_domain::{AgentProfile, BackendProfile, Changes, ExecutionPolicy, Preparation, SecretScope};
+use runyard_domain::{AgentProfile, BackendProfile, Changes, ExecutionPolicy, Preparation};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::layers::{Values, names};
+use super::layers::{Values, by_default, names};
 use super::origin::Origin;
 use super::problem::{Fault, Hint, Problem};
 
@@ -58,6 +59,33 @@ impl Hub {
     }
 }
 
+/// What the edge in the hub's own process is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edge {
+    /// Where the secrets of backend profiles lie.
+    pub(crate) secrets_directory: PathBuf,
+}
+
+impl Edge {
+    const SECRETS: &str = "edge.secrets_directory";
+
+    pub(super) fn of(values: &Values, data: &Path) -> Result<Self, Problem> {
+        let said = values.get(Edge::SECRETS).is_some_and(|value| value.origin != Origin::Default);
+        let directory = said.then(|| field(values, Edge::SECRETS)).transpose()?;
+        Ok(Edge { secrets_directory: directory.unwrap_or_else(|| Edge::secrets_in(data)) })
+    }
+
+    /// Adds what holds where nobody says otherwise.
+    pub(super) fn complete(values: &mut Values, data: &Path) {
+        let secrets = || by_default(Value::from(Edge::secrets_in(data).to_string_lossy()));
+        values.entry(Edge::SECRETS.to_owned()).or_insert_with(secrets);
+    }
+
+    fn secrets_in(data: &Path) -> PathBuf {
+        data.join("secrets")
+    }
+}
+
 /// What prepares checkouts.
 pub(super) fn preparation(values: &Values) -> Result<Preparation, Problem> {
     Ok(Preparation {
@@ -68,7 +96,7 @@ pub(super) fn preparation(values: &Values) -> Result<Preparation, Problem> {
 
 /// The agent profiles by their id.
 pub(super) fn agents(values: &Values) -> Result<BTreeMap<String, AgentProfile>, Vec<Problem>> {
-    let backends = names(values, "backends");
+    let backends = names(values, "backend");
     collected(names(values, "agents"), |id| {
         let key = |name: &str| format!("agents.{id}.{name}");
         let backend_profile: String = field(values, &key("backend"))?;
@@ -97,30 +125,42 @@ pub(super) fn agents(values: &Values) -> Result<BTreeMap<String, AgentProfile>, 
                 keep_open_ms: None,
                 budget: (!budget.is_empty()).then_some(budget),
                 changes: Changes::default(),
-                secret_scope: SecretScope::default(),
+                secret_scope: None,
             },
             runs_max: field(values, &key("runs_max"))?,
         })
     })
 }
 
-/// The backend profiles by their name.
+/// The backend profiles by their name, as far as files say: what a kind knows better is not in here.
 pub(super) fn backends(values: &Values) -> Result<BTreeMap<String, BackendProfile>, Vec<Problem>> {
-    collected(names(values, "backends"), |name| {
-        let prefix = format!("backends.{name}.");
-        let secrets = format!("{prefix}required_secret_keys");
-        let required = optional(values, &secrets)?.unwrap_or_default();
+    collected(names(values, "backend"), |name| {
+        let prefix = format!("backend.{name}.");
+        let key = |name: &str| format!("{prefix}{name}");
         let settings = values.iter().filter_map(|(key, value)| {
             let name = key.strip_prefix(&prefix)?.strip_prefix("settings.")?;
             Some((name.to_owned(), value.value.as_str()?.to_owned()))
         });
         Ok(BackendProfile {
             profile: name.to_owned(),
-            backend_kind: field(values, &format!("{prefix}kind"))?,
-            required_secret_keys: required,
+            backend_kind: field(values, &key("kind"))?,
+            required_secret_keys: optional(values, &required_secret_keys(name))?.unwrap_or_default(),
+            optional_secret_keys: Vec::new(),
+            command: optional(values, &key("command"))?.unwrap_or_default(),
+            base_url: optional(values, &key("base_url"))?,
+            model: optional(values, &key("model"))?,
+            wire: optional(values, &key("wire"))?.unwrap_or_default(),
+            // Where the kind can be pointed at it.
+            gateway: optional(values, &key("gateway"))?.unwrap_or(true),
+            debug_raw: optional(values, &key("debug_raw"))?.unwrap_or_default(),
             settings: settings.collect(),
         })
     })
+}
+
+/// The full key of the secrets that a backend profile needs.
+pub(super) fn required_secret_keys(profile: &str) -> String {
+    format!("backend.{profile}.required_secret_keys")
 }
 
 fn collected<T>(

@@ -16,7 +16,7 @@ use super::setting::{Kind, Section, Setting};
 
 /// How many rules one file may have.
 const RULES_MAX: usize = 1_000;
-const SECTIONS: [&str; 6] = ["actions", "agents", "backends", "hub", "policy", "workspace"];
+const SECTIONS: [&str; 7] = ["actions", "agents", "backend", "edge", "hub", "policy", "workspace"];
 const RULE_KEYS: [&str; 8] = ["id", "effect", "kind", "match", "agent", "workspace", "scope", "expires"];
 
 /// What a file says.
@@ -84,17 +84,18 @@ impl Reader<'_> {
             let name: &str = key.get_ref();
             match name {
                 "hub" => self.section(Section::Hub, name, value),
+                "edge" => self.section(Section::Edge, name, value),
                 "policy" => self.section(Section::Policy, name, value),
                 "workspace" => self.section(Section::Workspace, name, value),
                 "agents" => self.named(Section::Agent, name, value),
-                "backends" => self.named(Section::Backend, name, value),
+                "backend" => self.named(Section::Backend, name, value),
                 "actions" => self.actions(value),
                 _ => self.unknown(key.span().start, name, &SECTIONS),
             }
         }
     }
 
-    /// `[agents.<id>]` and `[backends.<name>]`.
+    /// `[agents.<id>]` and `[backend.<name>]`.
     fn named(&mut self, section: Section, prefix: &str, tables: &Spanned<DeValue<'_>>) {
         let Some(tables) = self.table(prefix, tables) else { return };
         for (name, value) in tables {
@@ -144,7 +145,8 @@ impl Reader<'_> {
         let value = json_of(given.get_ref());
         let is_right_type = match setting.kind {
             Kind::Number { .. } => matches!(given.get_ref(), DeValue::Integer(_)),
-            Kind::Words(_) | Kind::Texts | Kind::Patterns | Kind::Commands => {
+            Kind::Switch => matches!(given.get_ref(), DeValue::Boolean(_)),
+            Kind::Words(_) | Kind::Texts | Kind::Patterns | Kind::Command | Kind::Commands => {
                 matches!(given.get_ref(), DeValue::Array(_))
             }
             _ => matches!(given.get_ref(), DeValue::String(_)),

@@ -4,6 +4,7 @@
 
 use std::net::SocketAddr;
 
+use hyper::Uri;
 use runyard_domain::ExecutionPolicy;
 use runyard_domain::run::{Budget, Dollars};
 use serde_json::{Value, json};
@@ -13,11 +14,13 @@ use serde_json::{Value, json};
 pub(crate) enum Section {
     /// `[hub]`: for the data directory's file, variables and flags only.
     Hub,
+    /// `[edge]`: likewise.
+    Edge,
     /// `[policy]`.
     Policy,
     /// `[agents.<id>]`.
     Agent,
-    /// `[backends.<name>]`.
+    /// `[backend.<name>]`.
     Backend,
     /// `[workspace]`: what prepares checkouts. It widens, whatever it says.
     Workspace,
@@ -38,8 +41,16 @@ pub(crate) enum Kind {
     Words(&'static [&'static str]),
     /// An amount in US dollars; the lower is the narrower, and none is no limit.
     Amount,
+    /// True or false.
+    Switch,
     /// A text.
     Text,
+    /// An absolute path.
+    Path,
+    /// Where a provider listens; nothing secret is in it.
+    Url,
+    /// A program with its arguments.
+    Command,
     /// A list of texts.
     Texts,
     /// Names and a text for each.
@@ -80,7 +91,7 @@ const LIST_MAX: usize = 256;
 pub(crate) const PRESETS: &[&str] = &["strict", "default"];
 
 #[rustfmt::skip]
-pub(crate) const SETTINGS: [Setting; 29] = [
+pub(crate) const SETTINGS: [Setting; 36] = [
     Setting { section: Section::Hub, key: "listen", kind: Kind::Address },
     Setting { section: Section::Hub, key: "database_url", kind: Kind::DatabaseUrl },
     Setting { section: Section::Hub, key: "runs_max", kind: RUNS_MAX },
@@ -90,6 +101,7 @@ pub(crate) const SETTINGS: [Setting; 29] = [
     Setting { section: Section::Hub, key: "prepare_ms", kind: MILLISECONDS },
     Setting { section: Section::Hub, key: "stop_ms", kind: MILLISECONDS },
     Setting { section: Section::Hub, key: "checkouts_max_bytes", kind: CHECKOUTS },
+    Setting { section: Section::Edge, key: "secrets_directory", kind: Kind::Path },
     Setting { section: Section::Workspace, key: "copy", kind: Kind::Patterns },
     Setting { section: Section::Workspace, key: "setup", kind: Kind::Commands },
     Setting { section: Section::Hub, key: "own_runs", kind: Kind::Word(&["refuse", "approve"]) },
@@ -108,11 +120,26 @@ pub(crate) const SETTINGS: [Setting; 29] = [
     Setting { section: Section::Agent, key: "budget", kind: Kind::Amount },
     Setting { section: Section::Agent, key: "budget_tokens", kind: Kind::Number { min: 1, max: Budget::TOKENS_MAX } },
     Setting { section: Section::Backend, key: "kind", kind: Kind::Text },
+    Setting { section: Section::Backend, key: "command", kind: Kind::Command },
+    Setting { section: Section::Backend, key: "base_url", kind: Kind::Url },
+    Setting { section: Section::Backend, key: "model", kind: Kind::Text },
+    Setting { section: Section::Backend, key: "wire", kind: Kind::Word(&["responses", "chat"]) },
+    Setting { section: Section::Backend, key: "gateway", kind: Kind::Switch },
+    Setting { section: Section::Backend, key: "debug_raw", kind: Kind::Switch },
     Setting { section: Section::Backend, key: "required_secret_keys", kind: Kind::Texts },
     Setting { section: Section::Backend, key: "settings", kind: Kind::Table },
 ];
 
 impl Section {
+    /// The sections that no project says anything about, each with its name.
+    pub(crate) const OWN: [(Section, &'static str); 2] = [(Section::Hub, "hub"), (Section::Edge, "edge")];
+
+    /// Whether a full key is one of those that no project sets.
+    pub(crate) fn is_own(full_key: &str) -> bool {
+        let section = full_key.split('.').next();
+        Section::OWN.iter().any(|(_, name)| section == Some(name))
+    }
+
     pub(crate) fn settings(self) -> impl Iterator<Item = &'static Setting> {
         SETTINGS.iter().filter(move |setting| setting.section == self)
     }
@@ -128,10 +155,11 @@ impl Setting {
         let parts: Vec<&str> = full_key.splitn(4, '.').collect();
         match *parts.as_slice() {
             ["hub", key] => Section::Hub.setting(key),
+            ["edge", key] => Section::Edge.setting(key),
             ["policy", key] => Section::Policy.setting(key),
             ["workspace", key] => Section::Workspace.setting(key),
             ["agents", _, key] => Section::Agent.setting(key),
-            ["backends", _, key] | ["backends", _, key, _] => Section::Backend.setting(key),
+            ["backend", _, key] | ["backend", _, key, _] => Section::Backend.setting(key),
             _ => None,
         }
     }
@@ -167,7 +195,17 @@ impl Setting {
             Kind::Word(words) => format!("one of {}", quoted(words)),
             Kind::Words(words) => format!("a list of some of {}", quoted(words)),
             Kind::Amount => "an amount in US dollars as a text, as in \"2.50\"".to_owned(),
+            Kind::Switch => "true or false".to_owned(),
             Kind::Text => format!("a text of 1 to {TEXT_CHARS_MAX} characters"),
+            Kind::Path => "an absolute path".to_owned(),
+            Kind::Url => {
+                "a URL that begins with http:// or https://, without user, password, query and fragment, as in \
+                 \"https://api.example.com/v1\""
+                    .to_owned()
+            }
+            Kind::Command => {
+                "a list of a program, by its name or absolute path, and its arguments, as in [\"/opt/bin/codex\"]".to_owned()
+            }
             Kind::Texts => "a list of texts".to_owned(),
             Kind::Table => "a table of texts".to_owned(),
             Kind::Patterns => {
@@ -196,7 +234,13 @@ impl Setting {
             Kind::Word(words) => text.is_some_and(|text| words.contains(&text)),
             Kind::Words(words) => all(&|text| words.contains(&text)),
             Kind::Amount => text.is_some_and(|text| text.parse::<Dollars>().is_ok()),
+            Kind::Switch => value.is_boolean(),
             Kind::Text | Kind::Table => text.is_some_and(is_text),
+            Kind::Path => {
+                text.is_some_and(|text| is_text(text) && text.starts_with('/') && !text.contains('\0'))
+            }
+            Kind::Url => text.is_some_and(|text| is_text(text) && is_provider_url(text)),
+            Kind::Command => is_command(value) && is_named_from_the_root(value),
             Kind::Texts => all(&is_text),
             Kind::Patterns => all(&|text| is_text(text) && is_pattern(text)) && is_bounded(value),
             Kind::Commands => {
@@ -227,6 +271,7 @@ impl Setting {
                 matches!((amount(value), amount(base)), (Some(value), Some(base)) if value <= base)
             }
             Kind::Address | Kind::DatabaseUrl | Kind::Text | Kind::Texts | Kind::Table => false,
+            Kind::Switch | Kind::Path | Kind::Url | Kind::Command => false,
             Kind::Patterns | Kind::Commands => false,
         }
     }
@@ -268,6 +313,19 @@ fn is_command(value: &Value) -> bool {
     program.is_some_and(|program| !program.is_empty())
         && is_bounded(value)
         && value.as_array().is_some_and(|parts| parts.iter().all(is_argument))
+}
+
+/// Whether its program means the same wherever it is looked for.
+fn is_named_from_the_root(command: &Value) -> bool {
+    command[0].as_str().is_some_and(|program| program.starts_with('/') || !program.contains('/'))
+}
+
+/// Whether it says where a provider listens, and holds no place for a secret.
+fn is_provider_url(text: &str) -> bool {
+    let Ok(url) = text.parse::<Uri>() else { return false };
+    let is_web = matches!(url.scheme_str(), Some("http" | "https"));
+    let has_host = url.host().is_some_and(|host| !host.is_empty());
+    is_web && has_host && !text.contains(['@', '?', '#', '\\'])
 }
 
 fn quoted(words: &[&str]) -> String {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, Command};
 use runyard_domain::gate::Effect;
 use runyard_domain::run::{Budget, OnReject};
-use runyard_domain::{Approval, Network, Sandbox, Timestamp};
+use runyard_domain::{Approval, Network, Sandbox, Timestamp, Wire};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -88,7 +88,7 @@ impl Configuration {
 
 #[test]
 fn b03_c19_the_built_in_profiles_are_there_and_each_backend_has_an_agent_of_its_name() {
-    let yard = Yard::with("[backends.mine]\nkind = \"scripted\"\n[agents.helper]\nlabel = \"Helper\"\n", "");
+    let yard = Yard::with("[backend.mine]\nkind = \"scripted\"\n[agents.helper]\nlabel = \"Helper\"\n", "");
     let configuration = yard.load();
     let kinds: Vec<(&str, &str)> = configuration
         .backends()
@@ -106,6 +106,13 @@ fn b03_c19_the_built_in_profiles_are_there_and_each_backend_has_an_agent_of_its_
         ]
     );
     assert_eq!(configuration.backends()["demo"].settings["script"], "demo");
+    // One implementation, two profiles.
+    let [codex, deepseek] = ["codex", "deepseek"].map(|name| configuration.backends()[name].clone());
+    assert_eq!((codex.wire, codex.gateway, codex.base_url, codex.model), (Wire::Responses, true, None, None));
+    let provider = (deepseek.base_url.as_deref(), deepseek.model.as_deref());
+    assert_eq!(provider, (Some("https://api.deepseek.com/v1"), Some("deepseek-chat")));
+    assert_eq!((deepseek.wire, deepseek.gateway), (Wire::Chat, true));
+    assert_eq!((codex.required_secret_keys, codex.command), (vec!["auth.json".to_owned()], vec![]));
     let agents: Vec<(&str, &str, &str)> = configuration
         .agents()
         .values()
@@ -124,6 +131,58 @@ fn b03_c19_the_built_in_profiles_are_there_and_each_backend_has_an_agent_of_its_
         ]
     );
     assert_eq!(configuration.told("agents.mine.backend"), (json!("mine"), "default".to_owned()));
+}
+
+#[test]
+fn b01_a_backend_profile_says_what_is_started_and_where_its_provider_is_and_each_value_where_it_came_from() {
+    let text = "[backend.mine]\ncommand = [\"/opt/codex\", \"-c\", \"a=b\"]\nbase_url = \"https://[::1]:8080/v1/\"\n\
+                model = \"m\"\nwire = \"chat\"\ngateway = false\ndebug_raw = true\nrequired_secret_keys = []\n\
+                [backend.plain]\nmodel = \"n\"\n";
+    let configuration = Yard::with(text, "").load();
+    let mine = &configuration.backends()["mine"];
+    let expected = BackendProfile {
+        profile: "mine".to_owned(),
+        backend_kind: "codex-app-server-stdio".to_owned(),
+        command: ["/opt/codex", "-c", "a=b"].map(str::to_owned).to_vec(),
+        base_url: Some("https://[::1]:8080/v1/".to_owned()),
+        model: Some("m".to_owned()),
+        wire: Wire::Chat,
+        gateway: false,
+        debug_raw: true,
+        ..BackendProfile::default()
+    };
+    assert_eq!(*mine, expected);
+    assert!(configuration.names_secrets("mine"), "that it needs none is said");
+    assert!(configuration.names_secrets("codex") && !configuration.names_secrets("plain"));
+    let plain = &configuration.backends()["plain"];
+    assert_eq!((plain.wire, plain.gateway, plain.debug_raw), (Wire::Responses, true, false));
+    assert_eq!(
+        configuration.told("backend.mine.kind"),
+        (json!("codex-app-server-stdio"), "default".to_owned())
+    );
+    assert_eq!(configuration.told("backend.mine.gateway"), (json!(false), "data 6".to_owned()));
+    assert_eq!(configuration.told("backend.deepseek.wire"), (json!("chat"), "default".to_owned()));
+}
+
+#[test]
+fn b17_secrets_lie_in_the_data_directory_or_where_its_file_or_a_variable_says() {
+    let plain = Yard::new();
+    let in_data = plain.path("data/secrets");
+    let configuration = plain.load();
+    assert_eq!(configuration.edge().secrets_directory, in_data);
+    assert_eq!(configuration.told("edge.secrets_directory"), (json!(in_data), "default".to_owned()));
+    let yard = Yard::with("[edge]\nsecrets_directory = \"/srv/secrets\"\n", "");
+    assert_eq!(yard.load().edge().secrets_directory, Path::new("/srv/secrets"));
+    assert_eq!(yard.load().told("edge.secrets_directory"), (json!("/srv/secrets"), "data 2".to_owned()));
+    let load = |value: &str| {
+        let variable = ("RUNYARD_SECRETS_DIRECTORY".to_owned(), OsString::from(value));
+        Configuration::load(&yard.path("data"), None, &[variable].into_iter().collect(), &Flags::default())
+    };
+    let mounted = load("/run/secrets").unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(mounted.edge().secrets_directory, Path::new("/run/secrets"));
+    let relative = load("secrets").err().map(|problems| problems.to_string());
+    let expected = "RUNYARD_SECRETS_DIRECTORY: \"edge.secrets_directory\": expected an absolute path";
+    assert_eq!(relative.as_deref(), Some(expected));
 }
 
 #[test]
@@ -231,7 +290,10 @@ fn what_is_wrong_is_told_with_file_and_line_and_what_was_meant() {
         assert_eq!(Yard::with("", text).wrong(), [format!("project/runyard.toml:{expected}")], "{text}");
     }
     check("\n[hbu]\n", "2: unknown key \"hbu\"; did you mean \"hub\"?");
-    check("[zzz]\n", "1: unknown key \"zzz\"; there are actions, agents, backends, hub, policy, workspace");
+    check(
+        "[zzz]\n",
+        "1: unknown key \"zzz\"; there are actions, agents, backend, edge, hub, policy, workspace",
+    );
     check(
         "[workspace]\ncopy = [\"/etc\"]\n",
         "2: \"workspace.copy\": expected a list of relative paths or patterns, without \"..\", as in [\"node_modules\"]",
@@ -278,9 +340,45 @@ fn what_is_wrong_is_told_with_file_and_line_and_what_was_meant() {
         "1: \"agents.A B\": expected a name of lower case letters, digits, \"-\" and \"_\", at most 64",
     );
     check(
-        "[backends.demo.settings]\nx = 1\n",
-        "2: \"backends.demo.settings.x\": expected a text, found a whole number",
+        "[backend.demo.settings]\nx = 1\n",
+        "2: \"backend.demo.settings.x\": expected a text, found a whole number",
     );
+    check("[backends.demo]\nkind = \"scripted\"\n", "1: unknown key \"backends\"; did you mean \"backend\"?");
+    check(
+        "[backend.x]\nbase-url = \"x\"\n",
+        "2: unknown key \"backend.x.base-url\"; did you mean \"base_url\"?",
+    );
+    check(
+        "[edge]\nsecret_directory = \"/x\"\n",
+        "2: unknown key \"edge.secret_directory\"; did you mean \"secrets_directory\"?",
+    );
+    check(
+        "[backend.x]\ngateway = \"yes\"\n",
+        "2: \"backend.x.gateway\": expected true or false, found a text",
+    );
+    check("[backend.x]\nwire = \"grpc\"\n", "2: \"backend.x.wire\": expected one of \"responses\", \"chat\"");
+    for command in ["[]", "[\"\"]", "[\"bin/codex\"]", "[\"codex\", 1]"] {
+        check(
+            &format!("[backend.x]\ncommand = {command}\n"),
+            "2: \"backend.x.command\": expected a list of a program, by its name or absolute path, and its arguments, as in \
+             [\"/opt/bin/codex\"]",
+        );
+    }
+    for url in [
+        "ftp://x/y",
+        "https://ada:hunter2@x/y",
+        "https://x/y?key=z",
+        "https://x/#y",
+        "x/y",
+        "https://",
+        "http:// x",
+    ] {
+        check(
+            &format!("[backend.x]\nbase_url = {url:?}\n"),
+            "2: \"backend.x.base_url\": expected a URL that begins with http:// or https://, without user, password, query and \
+             fragment, as in \"https://api.example.com/v1\"",
+        );
+    }
     check(
         "[hub]\ndatabase_url = \"postgres://x\"\n",
         "2: \"hub.database_url\" can only be given as RUNYARD_DATABASE_URL: it holds a password, which belongs in no file",
@@ -305,15 +403,14 @@ fn b01_a_profile_that_there_is_not_is_an_error_and_never_the_default() {
         "[agents.x]\nlabel = \"X\"\nbackend = \"codx\"\n",
         "3: \"agents.x.backend\" names no backend profile; did you mean \"codex\"?",
     );
-    check("[backends.x]\nsettings.a = \"b\"\n", "2: \"backends.x.kind\" is missing");
     check(
         "[[policy.rule]]\neffect = \"deny\"\nkind = \"shell\"\nagent = \"codec\"\n",
         "1: \"policy.rule.agent\" names no agent profile; did you mean \"codex\"?",
     );
-    let yard = Yard::with("\n[backends.x]\nkind = \"scriptd\"\n", "");
+    let yard = Yard::with("\n[backend.x]\nkind = \"scriptd\"\n", "");
     let kinds = ["scripted", "action", "codex-app-server-stdio"];
     let problems = yard.load().check_kinds(&kinds).unwrap_err().to_string();
-    assert!(problems.contains("runyard.toml:3: \"backends.x.kind\" names no kind of backend"), "{problems}");
+    assert!(problems.contains("runyard.toml:3: \"backend.x.kind\" names no kind of backend"), "{problems}");
     assert!(problems.ends_with("did you mean \"scripted\"?"), "{problems}");
     assert!(Yard::new().load().check_kinds(&kinds).is_ok());
 }

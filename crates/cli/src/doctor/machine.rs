@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
 use super::Finding;
+use crate::configuration::Configuration;
 use crate::home::Home;
 use crate::hub;
 
@@ -31,7 +32,10 @@ pub(super) fn custody() -> Finding {
 /// What confines the processes of agents.
 pub(super) async fn sandbox(home: &Home) -> Finding {
     let what = "sandbox";
-    let sandboxes = hub::sandboxes(home).await;
+    let Ok(configuration) = Configuration::of_data(home) else {
+        return Finding::note(what, "not looked at", "Correct the configuration first.");
+    };
+    let sandboxes = hub::sandboxes(home, &configuration).await;
     match sandboxes.why_absent() {
         None => Finding::ok(what, sandboxes.to_string()),
         Some(why) => {

@@ -1,10 +1,8 @@
-//! The parts of Runyard: configuration, hub, database, workspaces, backends.
+//! The parts of Runyard: configuration, hub, database, workspaces.
 
 use std::fs::{OpenOptions, TryLockError};
 
 use runyard::Code;
-use runyard_backend::Backend;
-use runyard_domain::BackendProfile;
 use serde_json::{Value, json};
 
 use super::Finding;
@@ -13,7 +11,6 @@ use crate::database::{Database, Opened};
 use crate::home::Home;
 use crate::hub_client::HubClient;
 use crate::hub_file::owner;
-use crate::wiring;
 
 /// What is wrong with the configuration of this directory, and what in it does not count.
 pub(super) fn configuration(home: &Home) -> Vec<Finding> {
@@ -128,38 +125,4 @@ pub(super) async fn workspaces(home: &Home) -> Option<Finding> {
         1 => Finding::ok(what, "1 directory is allowed"),
         some => Finding::ok(what, format!("{some} directories are allowed")),
     })
-}
-
-/// Whether each backend profile could start.
-pub(super) async fn backends(home: &Home) -> Vec<Finding> {
-    let Ok(configuration) = Configuration::of_data(home) else { return Vec::new() };
-    let Ok(known) = wiring::backends(home, &configuration) else { return Vec::new() };
-    let mut findings = Vec::new();
-    for profile in configuration.backends().values() {
-        let what = format!("backend {}", profile.profile);
-        findings.push(match known.get(&profile.backend_kind) {
-            Some(backend) => check(&what, &**backend, profile).await,
-            None => {
-                let found = format!("nothing here runs the kind {}", profile.backend_kind);
-                let kinds: Vec<&str> = known.keys().map(String::as_str).collect();
-                Finding::to_do(&what, found, format!("Choose one of these kinds: {}.", kinds.join(", ")))
-            }
-        });
-    }
-    findings
-}
-
-async fn check(what: &str, backend: &dyn Backend, profile: &BackendProfile) -> Finding {
-    match backend.check(profile).await {
-        Ok(found) => Finding::ok(what, found),
-        // Others can be used without it.
-        Err(error) => {
-            let install = match backend.info().command.and_then(|command| command.split(' ').next()) {
-                Some("codex") => " Codex comes with: npm install -g @openai/codex".to_owned(),
-                _ => String::new(),
-            };
-            let recovery = error.failure_kind.code().row().recovery;
-            Finding::note(what, error.message, format!("{recovery}{install}"))
-        }
-    }
 }

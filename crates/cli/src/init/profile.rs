@@ -11,9 +11,6 @@ use crate::audit_bundle::draft::Draft;
 use crate::configuration::FILE_NAME;
 use crate::home::Home;
 
-/// The kind of backend that drives codex.
-const CODEX_KIND: &str = "codex-app-server-stdio";
-
 /// A profile that is to be in the file.
 pub(super) struct Profile {
     home: Home,
@@ -44,7 +41,7 @@ impl NotAdded {
                 format!("not written: {file} is no TOML; \"runyard config show\" says where it is wrong")
             }
             NotAdded::Closed => format!(
-                "not written: [backends] or [agents] of {file} can only be added to by hand; {name} works without it, found by \
+                "not written: [backend] or [agents] of {file} can only be added to by hand; {name} works without it, found by \
                  its name"
             ),
             NotAdded::PathNoText => {
@@ -110,7 +107,7 @@ fn read(path: &Path) -> Result<String, ActionError> {
 fn added(before: &str, name: &str, program: &Path) -> Result<String, NotAdded> {
     let table: toml::Table = before.parse().map_err(|_| NotAdded::Broken)?;
     let has = |section: &str| table.get(section).and_then(|section| section.get(name)).is_some();
-    if has("backends") || has("agents") {
+    if has("backend") || has("agents") {
         return Err(NotAdded::There);
     }
     let program = toml::Value::String(program.to_str().ok_or(NotAdded::PathNoText)?.to_owned());
@@ -119,9 +116,8 @@ fn added(before: &str, name: &str, program: &Path) -> Result<String, NotAdded> {
         before if before.ends_with('\n') => "\n",
         _ => "\n\n",
     };
-    let text = format!(
-        "{gap}[backends.{name}]\nkind = \"{CODEX_KIND}\"\nsettings.program = {program}\n\n[agents.{name}]\nbackend = \"{name}\"\n"
-    );
+    let text =
+        format!("{gap}[backend.{name}]\ncommand = [{program}]\n\n[agents.{name}]\nbackend = \"{name}\"\n");
     // Sections that stand on one line cannot be added to below.
     match (before.to_owned() + &text).parse::<toml::Table>() {
         Ok(_) => Ok(text),
@@ -147,12 +143,12 @@ mod tests {
     #[test]
     fn a_profile_is_added_below_what_is_there_and_never_in_its_place() {
         let written = add("").unwrap();
-        assert!(written.starts_with("[backends.codex]\n"), "{written}");
+        assert!(written.starts_with("[backend.codex]\n"), "{written}");
         let table: toml::Table = written.parse().unwrap();
-        assert_eq!(table["backends"]["codex"]["settings"]["program"].as_str(), Some("/opt/a \"b\"/codex"));
+        assert_eq!(table["backend"]["codex"]["command"][0].as_str(), Some("/opt/a \"b\"/codex"));
         assert_eq!(table["agents"]["codex"]["backend"].as_str(), Some("codex"));
         for before in
-            ["[hub]\nruns_max = 2", "[hub]\nruns_max = 2\n# mine\n", "[backends.other]\nkind = \"action\"\n"]
+            ["[hub]\nruns_max = 2", "[hub]\nruns_max = 2\n# mine\n", "[backend.other]\nkind = \"action\"\n"]
         {
             let after = before.to_owned() + &add(before).unwrap();
             assert!(after.starts_with(before));
@@ -161,8 +157,8 @@ mod tests {
         }
         for (there, why) in [
             ("[agents.codex]\nlabel = \"Mine\"\n", NotAdded::There),
-            ("[backends.codex]\nkind = \"x\"\n", NotAdded::There),
-            ("backends = {}\n", NotAdded::Closed),
+            ("[backend.codex]\nkind = \"x\"\n", NotAdded::There),
+            ("backend = {}\n", NotAdded::Closed),
             ("broken =", NotAdded::Broken),
         ] {
             assert_eq!(add(there), Err(why), "{there}");

@@ -152,6 +152,8 @@ impl Screen {
             }
             "run.message.delta" => self.delta(payload),
             "run.message.completed" => self.message(payload),
+            "run.reasoning" => self.line(&self.dim(&text("text"))),
+            "run.plan.updated" => self.plan(payload),
             "run.file.read" => self.line(&self.dim(&format!("read {}", text("path")))),
             "run.tool.call" => self.line(&self.paint("1", &format!("$ {}", text("summary")))),
             "run.tool.output" => {
@@ -225,6 +227,19 @@ impl Screen {
             print("\n");
         } else {
             self.line(&printable(payload["text"].as_str().unwrap_or_default()));
+        }
+    }
+
+    /// What the agent means to do, a line for each step.
+    fn plan(&mut self, payload: &Value) {
+        for step in payload["steps"].as_array().into_iter().flatten() {
+            let mark = match step["status"].as_str() {
+                Some("completed") => "✓",
+                Some("in_progress") => "→",
+                _ => "·",
+            };
+            let text = one_line(step["text"].as_str().unwrap_or_default());
+            self.line(&self.dim(&format!("{mark} {text}")));
         }
     }
 

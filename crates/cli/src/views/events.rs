@@ -31,6 +31,11 @@ fn what(event: &Value) -> String {
         "run.tool.call" => field("summary"),
         "run.tool.result" => format!("{}: {}", field("outcome"), field("summary")),
         "run.file.read" => field("path"),
+        "run.plan.updated" => format!("{} steps", items(payload, "steps").count()),
+        "run.secrets.projected" => {
+            let keys: Vec<String> = items(payload, "keys").map(text).collect();
+            format!("{} of {} by {}", keys.join(", "), field("profile"), field("how"))
+        }
         "run.gate.judged" => format!("{}: {}", field("effect"), field("reason")),
         "run.approval.requested" => {
             let request = &payload["request"];

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::single::snoozed_for;
-use super::{age, items, row, table, text};
+use super::{age, items, joined, row, table, text};
 
 pub(super) fn runs(data: &Value) -> Value {
     let rows = items(data, "runs").map(|run| {
@@ -62,13 +62,13 @@ pub(super) fn agents(data: &Value) -> Value {
 
 pub(super) fn backends(data: &Value) -> Value {
     let rows = items(data, "backends").map(|backend| {
-        let secrets: Vec<String> = items(backend, "requiredSecretKeys").map(text).collect();
         row([
             ("profile", backend["profile"].clone()),
             ("kind", backend["backendKind"].clone()),
-            ("resumes", backend["resumes"].clone()),
-            ("secrets", secrets.join(", ").into()),
-            ("command", backend["command"].clone()),
+            ("model", backend["model"].clone()),
+            ("secrets", joined(backend, "requiredSecretKeys", ", ").into()),
+            ("credentials", backend["isolation"]["credentials"].clone()),
+            ("command", joined(backend, "command", " ").into()),
         ])
     });
     table(rows.collect(), None, "No backend profiles.")

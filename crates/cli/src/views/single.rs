@@ -3,7 +3,7 @@
 use runyard_surfaces::cli::printable;
 use serde_json::Value;
 
-use super::{age, fields, items, text};
+use super::{age, fields, items, joined, text};
 use crate::run::asked;
 
 pub(super) fn run(run: &Value) -> Value {
@@ -99,6 +99,55 @@ pub(super) fn snoozed_for(approval: &Value) -> String {
 
 pub(super) fn workspace(workspace: &Value, sentence: &str) -> Value {
     format!("{sentence} \"{}\" ({}).", text(&workspace["label"]), text(&workspace["id"])).into()
+}
+
+pub(super) fn backend(backend: &Value) -> Value {
+    let (isolation, can) = (&backend["isolation"], &backend["capabilities"]);
+    let switch = |value: &Value| if *value == true { "yes" } else { "no" }.to_owned();
+    let secrets = match joined(backend, "requiredSecretKeys", ", ") {
+        none if none.is_empty() => "none".to_owned(),
+        required => match joined(backend, "optionalSecretKeys", ", ") {
+            none if none.is_empty() => required,
+            optional => format!("{required}; {optional} where it is there"),
+        },
+    };
+    fields(&[
+        ("backend", text(&backend["profile"])),
+        ("kind", text(&backend["backendKind"])),
+        ("protocol", format!("{} over {}", text(&backend["protocol"]), text(&backend["transport"]))),
+        ("command", joined(backend, "command", " ")),
+        ("model", text(&backend["model"])),
+        ("provider", [&backend["baseUrl"], &backend["wire"]].map(text).join(" ").trim().to_owned()),
+        ("gateway", switch(&backend["gateway"])),
+        ("secrets", secrets),
+        ("credentials", text(&isolation["credentials"])),
+        ("home", text(&isolation["home"])),
+        ("sandbox", text(&isolation["sandbox"])),
+        ("network", text(&isolation["network"])),
+        ("resumes", text(&can["resumes"])),
+        ("asks", switch(&can["asks"])),
+        ("raw lines", if backend["debugRaw"] == true { "kept, redacted".to_owned() } else { String::new() }),
+    ])
+    .into()
+}
+
+/// What a check of a backend profile found: a line each, and below it what to do.
+pub(super) fn checked(data: &Value) -> Value {
+    let ok = data["ok"] == true;
+    let verdict = if ok { "could be used now" } else { "cannot be used yet" };
+    let mut lines = vec![format!("{} {verdict}", text(&data["profile"]))];
+    for line in items(data, "checks") {
+        let mark = match (line["ok"] == true, line["next"].is_string()) {
+            (true, false) => '✓',
+            (true, true) => '!',
+            (false, _) => '✗',
+        };
+        lines.push(format!("  {mark} {:<9}  {}", text(&line["check"]), text(&line["found"])));
+        if line["next"].is_string() {
+            lines.push(format!("               {}", text(&line["next"])));
+        }
+    }
+    lines.join("\n").into()
 }
 
 pub(super) fn rule_added(data: &Value) -> Value {

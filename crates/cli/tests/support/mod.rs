@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code")]
 
 pub(crate) mod api;
+pub(crate) mod codex;
 pub(crate) mod poem;
 pub(crate) mod spy;
 pub(crate) mod terminal;

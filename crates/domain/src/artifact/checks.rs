@@ -81,6 +81,7 @@ impl ArtifactFacts {
             ArtifactFacts::GeneratedDocs { source_route, language, .. } => {
                 texts(&[("sourceRoute", source_route), ("language", language)])?;
             }
+            ArtifactFacts::Debug { .. } => {}
             ArtifactFacts::File { path } => {
                 if let Some(path) = path {
                     relative("path", std::slice::from_ref(path))?;
@@ -108,6 +109,7 @@ impl ArtifactFacts {
             ArtifactFacts::GeneratedDocs { source_route, language, .. } => {
                 source_route.len() + language.len()
             }
+            ArtifactFacts::Debug { .. } => 0,
             ArtifactFacts::File { path } => path.as_ref().map_or(0, String::len),
         }
     }
@@ -169,6 +171,7 @@ mod tests {
             json!({"kind": "screenshot", "viewport": viewport, "route": "/settings", "theme": "dark",
                    "language": "en", "privacyReview": "pending"}),
             json!({"kind": "generated_docs", "sourceRoute": "/docs", "language": "en", "buildStatus": "succeeded"}),
+            json!({"kind": "debug", "lines": 12, "omitted": 3}),
             json!({"kind": "file", "path": "out/report.txt"}),
         ]
     }

@@ -164,6 +164,15 @@ fn notes() -> Vec<RunEvent> {
         RunEvent::TurnEnded(TurnEnded { outcome: TurnOutcome::Completed }),
         RunEvent::MessageDelta(MessageDelta { item: "m".into(), text: "t".into(), offset: 0 }),
         RunEvent::MessageCompleted(MessageCompleted { item: "m".into(), text: "t".into() }),
+        RunEvent::Reasoning(Reasoning { item: "r".into(), text: "t".into() }),
+        RunEvent::PlanUpdated(PlanUpdated {
+            steps: vec![PlanStep { text: "s".into(), status: PlanStatus::Pending }],
+        }),
+        RunEvent::SecretsProjected(SecretsProjected {
+            profile: "codex".into(),
+            keys: vec!["auth.json".into()],
+            how: ProjectedHow::Gateway,
+        }),
         RunEvent::ToolCall(ToolCall {
             call: "c".into(),
             tool: "shell".into(),
@@ -177,6 +186,7 @@ fn notes() -> Vec<RunEvent> {
             text: "t".into(),
             offset: 0,
             omitted: 0,
+            log_path: None,
         }),
         RunEvent::ToolResult(ToolResult {
             call: "c".into(),

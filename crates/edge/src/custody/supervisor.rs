@@ -1,4 +1,5 @@
-//! The body of `runyard child`: guard, keeper and starter, each a fresh process of the same binary.
+//! The body of `runyard child`: guard, keeper and starter, each a fresh process of the same binary. The forwarder, which is one
+//! too, has a module of its own.
 //!
 //! They use one thread and blocking calls only, and no more memory than that needs.
 
@@ -15,27 +16,30 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getppid, getsid, pidfd_open, set_parent_process_death_signal, setsid,
 };
 
+use super::forwarder::{self, FORWARDER};
 use super::tree::Tree;
 use super::wire::{self, Report, number_of};
 use super::{COMMAND, lock};
 
 const DONE: u8 = 0;
-const FAILED: u8 = 1;
-const MISUSED: u8 = 2;
+pub(super) const FAILED: u8 = 1;
+pub(super) const MISUSED: u8 = 2;
 const GUARD: &str = "guard";
 const KEEPER: &str = "keeper";
 const STARTER: &str = "starter";
 /// Not the name of the binary: whoever kills that one by its name leaves those who clean up after it.
-const NAME: &std::ffi::CStr = c"custody";
+pub(super) const NAME: &std::ffi::CStr = c"custody";
 
 /// Runs what `runyard child` is; `arguments` are those after the word `child`. Returns the exit code.
 ///
 /// To be called first thing in `main`, before there is any other thread.
 pub fn supervise(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let mut arguments = arguments.into_iter();
-    let (Some(role), Some(argument), None) = (arguments.next(), arguments.next(), arguments.next()) else {
-        return MISUSED;
-    };
+    let Some(role) = arguments.next() else { return MISUSED };
+    if role == FORWARDER {
+        return forwarder::forward(arguments);
+    }
+    let (Some(argument), None) = (arguments.next(), arguments.next()) else { return MISUSED };
     let Ok(control) = take_control() else { return MISUSED };
     // It is a name to look at, no more.
     let _ = rustix::thread::set_name(NAME);

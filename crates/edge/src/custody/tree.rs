@@ -45,15 +45,11 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Makes this process the one that adopts the orphans, and deaf to the signals that ask it to end.
-    ///
-    /// They are caught, not ignored: what is ignored would be ignored by the program too.
     pub(super) fn adopt() -> io::Result<Tree> {
         let (wakes, woken) = UnixStream::pair()?;
         wakes.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(SIGCHLD, woken)?;
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
-        }
+        become_deaf()?;
         set_child_subreaper(Some(getpid()))?;
         Ok(Tree { own: getpid(), wakes, program: None, spared: false, exit: None, reaped: 0 })
     }
@@ -196,6 +192,16 @@ impl Tree {
     fn is_ours(&self, child: Pid, parent: Pid) -> bool {
         parent == self.own || parent_of(child).is_some_and(|now| now == parent || now == self.own)
     }
+}
+
+/// Makes this process deaf to the signals that ask it to end.
+///
+/// They are caught, not ignored: what is ignored would be ignored by the program too.
+pub(super) fn become_deaf() -> io::Result<()> {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
+    Ok(())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

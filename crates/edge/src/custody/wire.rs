@@ -21,6 +21,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::forwarder;
 use crate::sandbox::Wrapped;
 
 /// The kernel takes no longer list of arguments and environment than this.
@@ -40,6 +41,8 @@ pub(super) type Stdio = [OwnedFd; 3];
 pub(super) struct Order {
     /// What the program is started through, with its arguments.
     wrapper: Vec<Vec<u8>>,
+    /// The socket that a forwarder is given.
+    gateway: Option<Vec<u8>>,
     program: Vec<u8>,
     arguments: Vec<String>,
     directory: Vec<u8>,
@@ -49,9 +52,10 @@ pub(super) struct Order {
 
 impl Order {
     pub(super) fn new(wrapped: Wrapped, grace: Duration) -> Order {
-        let Wrapped { wrapper, launch } = wrapped;
+        let Wrapped { wrapper, gateway, launch } = wrapped;
         Order {
             wrapper: wrapper.into_iter().map(OsString::into_vec).collect(),
+            gateway: gateway.map(|socket| socket.into_os_string().into_vec()),
             program: launch.program.as_os_str().as_bytes().to_vec(),
             arguments: launch.arguments,
             directory: launch.directory.as_os_str().as_bytes().to_vec(),
@@ -71,6 +75,10 @@ impl Order {
 
     /// Becomes the program, or what starts it; it only returns with the reason why not.
     pub(super) fn become_program(self) -> io::Error {
+        let handed_down = self.gateway.map(|socket| forwarder::hand_down(&OsString::from_vec(socket)));
+        if let Some(Err(error)) = handed_down {
+            return error;
+        }
         let mut words = self.wrapper.into_iter().chain([self.program]).map(OsString::from_vec);
         let Some(first) = words.next() else { return io::ErrorKind::InvalidInput.into() };
         Command::new(first)

@@ -1,5 +1,6 @@
 //! The argument vector: pure, so that what a sandbox shows can be read from a table.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -12,13 +13,15 @@ use super::{Bounds, Net, System};
 pub(crate) struct Wrapped {
     /// A program that starts the other, with its arguments; empty where there is none.
     pub(crate) wrapper: Vec<OsString>,
+    /// The socket that a forwarder in the sandbox forwards to, where there is one.
+    pub(crate) gateway: Option<PathBuf>,
     pub(crate) launch: Launch,
 }
 
 impl Wrapped {
     /// Started as it is.
     pub(crate) fn plain(launch: Launch) -> Self {
-        Wrapped { wrapper: Vec::new(), launch }
+        Wrapped { wrapper: Vec::new(), gateway: None, launch }
     }
 }
 
@@ -51,7 +54,7 @@ pub(super) fn arguments(
     if system.superuser {
         list.add(["--uid", NOBODY, "--gid", NOBODY]);
     }
-    if bounds.net == Net::Cut {
+    if bounds.net != Net::Shared {
         list.add(["--unshare-net"]);
     }
     for directory in &system.directories {
@@ -66,11 +69,15 @@ pub(super) fn arguments(
     }
     // A workspace that is itself a directory of the system is shown with it.
     let of_run = places.hidden.iter().filter(|path| !system.directories.contains(path));
-    let private = system.data.iter().chain(&system.home).chain(of_run);
+    let private = system.data.iter().chain(&system.home).chain(&system.hidden).chain(of_run);
     let private = private.filter(|path| system.shows(path));
-    let hidden: Vec<&PathBuf> = system.secret_directories.iter().chain(private).collect();
+    let all: BTreeSet<&Path> =
+        system.secret_directories.iter().chain(private).map(PathBuf::as_path).collect();
+    // What lies in another is hidden with it.
+    let is_outermost = |path: &&Path| !path.ancestors().skip(1).any(|around| all.contains(around));
+    let hidden: Vec<&Path> = all.iter().copied().filter(is_outermost).collect();
     for directory in &hidden {
-        list.add([OsString::from("--tmpfs"), (*directory).into()]);
+        list.add(["--tmpfs".as_ref(), directory.as_os_str()]);
     }
     let reveals = |toolchain: &Path| places.hidden.iter().any(|hidden| hidden.starts_with(toolchain));
     let toolchains = system.toolchains.iter().map(|toolchain| &toolchain.at).filter(|at| !reveals(at));
@@ -87,7 +94,7 @@ pub(super) fn arguments(
         list.bind("--bind", home);
     }
     for directory in hidden {
-        list.add([OsString::from("--remount-ro"), directory.into()]);
+        list.add(["--remount-ro".as_ref(), directory.as_os_str()]);
     }
     list.add(["--remount-ro", "/"]);
     list.add([OsString::from("--chdir"), directory.into(), "--".into()]);

@@ -80,6 +80,8 @@ pub struct System {
     pub(super) data: Option<PathBuf>,
     /// The person's home, of which nothing but toolchains and the program is shown.
     pub(super) home: Option<PathBuf>,
+    /// What else nothing is shown of, wherever it lies.
+    pub(super) hidden: Vec<PathBuf>,
     /// Whether this process is the superuser's.
     pub(super) superuser: bool,
 }
@@ -124,11 +126,28 @@ impl System {
         system
     }
 
+    /// Hides this directory too, such as one of secrets, also where it is made only later.
+    pub fn hiding(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.hidden.push(directory.into());
+        self
+    }
+
+    /// The same with what is hidden by its real place, as far as it is there, for only that can be covered; and without toolchains
+    /// that would show it.
+    pub(super) fn as_it_is_now(&self) -> Self {
+        let real = self.hidden.iter().filter_map(|directory| directory.canonicalize().ok());
+        let mut now =
+            System { hidden: real.filter(|directory| directory.is_dir()).collect(), ..self.clone() };
+        let mut toolchains = std::mem::take(&mut now.toolchains);
+        toolchains.retain(|toolchain| toolchain.at.canonicalize().is_ok_and(|place| !now.reveals(&place)));
+        System { toolchains, ..now }
+    }
+
     /// Whether showing this directory would show what is private.
     pub(super) fn reveals(&self, directory: &Path) -> bool {
         directory.parent().is_none()
             || self.home.as_ref().is_some_and(|home| home.starts_with(directory))
-            || self.data.as_ref().is_some_and(|data| overlap(data, directory))
+            || self.data.iter().chain(&self.hidden).any(|private| overlap(private, directory))
     }
 
     /// Whether a path is shown with the system.

@@ -38,6 +38,10 @@ fn bounds(writable: bool, net: Net) -> Bounds {
     Bounds { writable, net, places: places() }
 }
 
+fn gateway() -> Net {
+    Net::Gateway { socket: "/home/ada/.runyard/edge/runs/r/gateway.sock".into(), port: 8123 }
+}
+
 /// One line for each option, after those that every sandbox begins with.
 fn lines(arguments: &[std::ffi::OsString]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -95,19 +99,21 @@ fn b07_each_policy_has_its_argument_vector() {
     check(&bounds(false, Net::Shared), &["/usr/bin"], &system(), &shown(readable));
     let cut = [&["--unshare-net"][..], &shown(writable)].concat();
     check(&bounds(true, Net::Cut), &["/bin"], &system(), &cut);
+    check(&bounds(true, gateway()), &["/bin"], &system(), &cut);
     let superuser = System { superuser: true, ..system() };
     let nobody = [&["--uid 65534", "--gid 65534"][..], &shown(readable)].concat();
     check(&bounds(false, Net::Shared), &[], &superuser, &nobody);
 }
 
 #[test]
-fn c11_what_is_private_is_hidden_also_inside_the_system() {
+fn c11_b12_what_is_private_is_hidden_also_inside_the_system() {
     let system = System {
         directories: paths(&["/usr", "/etc", "/opt"]),
         secret_files: paths(&["/etc/shadow"]),
         secret_directories: paths(&["/etc/ssh"]),
         data: Some("/opt/runyard".into()),
         home: Some("/opt/ada".into()),
+        hidden: paths(&["/etc/runyard-secrets", "/mnt/secrets"]),
         toolchains: vec![Toolchain { at: "/opt/ada/.rustup".into(), variable: None }],
         ..System::default()
     };
@@ -128,18 +134,18 @@ fn c11_what_is_private_is_hidden_also_inside_the_system() {
         "--dev /dev",
         "--tmpfs /tmp",
         "--ro-bind /dev/null /etc/shadow",
+        "--tmpfs /etc/runyard-secrets",
         "--tmpfs /etc/ssh",
-        "--tmpfs /opt/runyard",
         "--tmpfs /opt/ada",
-        "--tmpfs /opt/ada/project",
+        "--tmpfs /opt/runyard",
         "--ro-bind-try /opt/ada/.rustup /opt/ada/.rustup",
         "--ro-bind /opt/ada/project/.git/objects /opt/ada/project/.git/objects",
         "--bind /opt/runyard/checkout /opt/runyard/checkout",
         "--bind /opt/runyard/home /opt/runyard/home",
+        "--remount-ro /etc/runyard-secrets",
         "--remount-ro /etc/ssh",
-        "--remount-ro /opt/runyard",
         "--remount-ro /opt/ada",
-        "--remount-ro /opt/ada/project",
+        "--remount-ro /opt/runyard",
         "--remount-ro /",
         "--chdir /",
         "--",
@@ -259,13 +265,17 @@ fn b07_what_is_in_force_is_said_and_what_is_not_is_degraded() {
     ) {
         let policy = ExecutionPolicy { sandbox, network, ..ExecutionPolicy::default() };
         let in_force = sandboxes.for_run(&policy, needs, places());
+        let cut = expected.as_ref().is_some_and(|(_, net)| *net != Net::Shared);
+        assert_eq!(in_force.denies_what_is_asked("default"), cut);
         assert_eq!((in_force.found, in_force.degraded), (found, degraded));
         let bounds = match in_force.confinement {
             Confinement::None => None,
-            Confinement::Within(bounded) => Some((bounded.bounds.writable, bounded.bounds.net)),
+            Confinement::Within(bounded) => Some((bounded.bounds.writable, bounded.bounds.net.clone())),
         };
         assert_eq!(bounds, expected);
     }
+    let by_gateway =
+        || Needs::Gateway { socket: "/home/ada/.runyard/edge/runs/r/gateway.sock".into(), port: 8123 };
     let fine = |found: &str| (format!("bubblewrap: {found}"), Vec::new());
     use {Needs as P, Network as N, Sandbox as S};
     #[rustfmt::skip]
@@ -274,6 +284,10 @@ fn b07_what_is_in_force_is_said_and_what_is_not_is_degraded() {
         ((S::WorkspaceWrite, N::Allow, P::Nothing), fine("writes only in its checkout and home, the machine's network"), (true, Net::Shared)),
         ((S::WorkspaceWrite, N::Deny,  P::Nothing), fine("writes only in its checkout and home, no network"),            (true, Net::Cut)),
         ((S::ReadOnly,       N::Deny,  P::Nothing), fine("writes only in its home, no network"),                         (false, Net::Cut)),
+        ((S::WorkspaceWrite, N::Deny,  by_gateway()), fine("writes only in its checkout and home, no network but the gateway"), (true, gateway())),
+        ((S::ReadOnly,       N::Deny,  by_gateway()), fine("writes only in its home, no network but the gateway"),       (false, gateway())),
+        ((S::ReadOnly,       N::Ask,   by_gateway()), fine("writes only in its home, the machine's network"),            (false, Net::Shared)),
+        ((S::WorkspaceWrite, N::Allow, by_gateway()), fine("writes only in its checkout and home, the machine's network"), (true, Net::Shared)),
     ];
     for (asked, said, expected) in table {
         check(&works, asked, said, Some(expected));
@@ -285,9 +299,57 @@ fn b07_what_is_in_force_is_said_and_what_is_not_is_degraded() {
     check(&works, (S::WorkspaceWrite, N::Deny, P::Network), not_cut, Some((true, Net::Shared)));
     let none = unconfined("the run's execution policy asks for none");
     check(&works, (S::None, N::Deny, P::Nothing), none.clone(), None);
+    check(&works, (S::None, N::Deny, by_gateway()), none.clone(), None);
     check(&missing, (S::None, N::Ask, P::Nothing), none, None);
     let not_installed = unconfined("bubblewrap is not installed (apt install bubblewrap)");
     check(&missing, (S::ReadOnly, N::Ask, P::Nothing), not_installed, None);
     let fails = unconfined("bubblewrap does not work here (no permission)");
     check(&broken, (S::WorkspaceWrite, N::Ask, P::Network), fails, None);
+}
+
+#[test]
+fn b07_with_a_gateway_the_program_is_started_by_a_forwarder_that_has_its_socket() {
+    let launch = Launch {
+        program: "/bin/sh".into(),
+        arguments: vec!["-c".to_owned(), "true".to_owned()],
+        directory: "/".into(),
+        environment: BTreeMap::new(),
+    };
+    let wrap = |net: Net| {
+        let (bubblewrap, system) = ("/usr/bin/bwrap".into(), Arc::new(system()));
+        let bounded = Bounded { bubblewrap, system, bounds: bounds(true, net) };
+        Confinement::Within(Arc::new(bounded)).wrap(launch.clone()).unwrap()
+    };
+    let (cut, forwarded) = (wrap(Net::Cut), wrap(gateway()));
+    let added: Vec<&str> =
+        forwarded.wrapper[cut.wrapper.len()..].iter().map(|word| word.to_str().unwrap()).collect();
+    assert_eq!(added, ["/proc/self/fd/60", "child", "forwarder", "8123"]);
+    assert_eq!(forwarded.wrapper[..cut.wrapper.len()], cut.wrapper);
+    assert_eq!(forwarded.gateway.as_deref(), Some(Path::new("/home/ada/.runyard/edge/runs/r/gateway.sock")));
+    assert_eq!((cut.gateway, forwarded.launch.arguments), (None, launch.arguments));
+}
+
+#[test]
+fn b12_a_directory_of_secrets_is_hidden_also_when_it_is_made_later_and_nothing_that_shows_it_is_shown() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().canonicalize().unwrap();
+    let (home, tools, secrets) = (root.join("ada"), root.join("tools"), root.join("tools/secrets"));
+    fs::create_dir_all(home.join(".rustup")).unwrap();
+    fs::create_dir(&tools).unwrap();
+    symlink(&tools, home.join(".nvm")).unwrap();
+    symlink(&secrets, root.join("link")).unwrap();
+    let system = System::look(Some(&home), &root.join("data")).hiding(root.join("link"));
+    let toolchains = |system: &System| -> Vec<PathBuf> {
+        system.toolchains.iter().map(|toolchain| toolchain.at.clone()).collect()
+    };
+    let before = system.as_it_is_now();
+    assert_eq!(
+        (&before.hidden, toolchains(&before)),
+        (&vec![], vec![home.join(".rustup"), home.join(".nvm")])
+    );
+    assert_eq!(program::shown(&tools.join("agent"), &before, &[]), [tools.as_path()]);
+    fs::create_dir(&secrets).unwrap();
+    let after = system.as_it_is_now();
+    assert_eq!((&after.hidden, toolchains(&after)), (&vec![secrets], vec![home.join(".rustup")]));
+    assert_eq!(program::shown(&tools.join("agent"), &after, &[]), [tools.join("agent")]);
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
 use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
@@ -50,6 +51,8 @@ fn main() -> ExitCode {
         "forker" => forker(),
         "tell" => tell(),
         "flood" => flood(),
+        "ask" => ask(&arguments),
+        "exchange" => exchange(&arguments),
         _ => return ExitCode::from(64),
     };
     if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -167,5 +170,44 @@ fn flood() -> Done {
         std::io::stdout().flush()?;
         std::io::stderr().write_all(b".")?;
     }
+    Ok(())
+}
+
+/// Sends so many bytes to a port of the loopback, ends its side, and says what is answered.
+fn ask(arguments: &[String]) -> Done {
+    let [port, bytes] = arguments else { return Err("ask PORT BYTES".into()) };
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port.parse()?))?;
+    stream.write_all(&vec![b'x'; bytes.parse()?])?;
+    stream.shutdown(Shutdown::Write)?;
+    std::io::copy(&mut stream, &mut std::io::stdout())?;
+    Ok(())
+}
+
+/// Opens so many connections to a port of the loopback, and only then sends so many bytes on each, ends its side, and says how
+/// many came back as they were sent.
+fn exchange(arguments: &[String]) -> Done {
+    let [port, connections, bytes] = arguments else { return Err("exchange PORT CONNECTIONS BYTES".into()) };
+    let (port, connections, bytes): (u16, usize, usize) =
+        (port.parse()?, connections.parse()?, bytes.parse()?);
+    let connect = |_| TcpStream::connect((Ipv4Addr::LOCALHOST, port));
+    let streams: Vec<TcpStream> = (0..connections).map(connect).collect::<Result<_, _>>()?;
+    let talk = |(number, stream): (usize, &TcpStream)| -> std::io::Result<bool> {
+        let sent: Vec<u8> = (0..bytes).map(|at| (at.wrapping_mul(number + 7) >> 3) as u8).collect();
+        let mut received = Vec::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut stream = stream;
+                stream.write_all(&sent).and_then(|()| stream.shutdown(Shutdown::Write))
+            });
+            let mut stream = stream;
+            stream.read_to_end(&mut received)
+        })?;
+        Ok(received == sent)
+    };
+    let intact = std::thread::scope(|scope| {
+        let talks: Vec<_> = streams.iter().enumerate().map(|one| scope.spawn(move || talk(one))).collect();
+        talks.into_iter().map(|talk| talk.join()).filter(|talk| matches!(talk, Ok(Ok(true)))).count()
+    });
+    say(&format!("{intact} intact"))?;
     Ok(())
 }

@@ -11,13 +11,13 @@ use runyard_backend::link::frames::{Reader, Writer, frames};
 use runyard_backend::link::{FromEdge, OpenRun, Report, Stage, ToEdge, Work};
 use runyard_backend::{
     Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, Journal, JournalError, Launch,
-    Process, ProcessError, Processes, Resumes, Session, SessionSpec, Signal, Start, Workspaces,
+    Process, ProcessError, Processes, Resumes, SecretKeys, Session, SessionSpec, Signal, Start, Workspaces,
 };
 use runyard_domain::gate::{Policy, Request};
 use runyard_domain::run::{ApprovalPolicyRef, FailureKind, Task};
 use runyard_domain::{BackendProfile, ExecutionPolicy, Preparation, RunId, SessionId, WorkspaceRef};
 use runyard_edge::sandbox::{Confinement, Sandboxes, System};
-use runyard_edge::{AllowList, Edge, EdgeError, EdgeOptions, Supervision};
+use runyard_edge::{AllowList, Edge, EdgeError, EdgeOptions, Secrets, Supervision};
 use runyard_redact::{Redactor, TagKey};
 use runyard_store::ManualClock;
 use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex};
@@ -56,6 +56,9 @@ impl Backend for PuppetBackend {
             asks: self.asks,
             checkout: true,
             needs_network: false,
+            secret_keys: SecretKeys::default(),
+            gateway: false,
+            private_files: &[],
         }
     }
 
@@ -199,6 +202,7 @@ impl Place {
             sandboxes: sandboxes(),
             backends,
             workspaces: self.workspaces.clone(),
+            secrets: Secrets::at(self.kept.path().join("secrets")),
             supervision: Arc::clone(&self.supervision) as Arc<dyn Supervision>,
             // As an installation's own: the run's places lie in a directory that is private as well.
             redactors: Arc::new(|| {
@@ -235,6 +239,7 @@ impl Place {
                 backend_kind: "puppet".to_owned(),
                 required_secret_keys: Vec::new(),
                 settings: BTreeMap::new(),
+                ..BackendProfile::default()
             },
             workspace: self.workspace.clone(),
             execution_policy: ExecutionPolicy::default(),
@@ -247,6 +252,7 @@ impl Place {
                 thread: None,
             },
             run_token: TOKEN.to_owned(),
+            usage: None,
         }
     }
 }

@@ -6,6 +6,7 @@
     reason = "the helpers of tests fail like tests"
 )]
 
+mod check;
 mod gate;
 mod harness;
 mod lifecycle;

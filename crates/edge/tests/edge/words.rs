@@ -147,25 +147,33 @@ async fn c08_pieces_of_different_streams_keep_their_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b09_what_a_step_prints_beyond_the_limit_is_counted_and_not_kept() {
+async fn b09_what_a_step_prints_beyond_the_limit_is_counted_and_kept_as_its_log() {
     let place = Place::new().await;
     let mut hub = place.link().await;
     let puppet = hub.start(place.open(1)).await;
     let line = format!("{}\n", "x".repeat(1023));
-    let mut printing = vec![output(Stream::Stdout, &line); 200];
-    printing.push(result());
-    let recording = puppet.record(printing);
-    let (mut kept, mut omitted, mut next) = (0, 0, 0);
-    for report in hub.reports().await {
-        if let Report::Output { text, offset, omitted: left_out, .. } = report {
+    for (lines, logged) in [(128_u64, 0), (200, 72), (900, 512)] {
+        let mut printing = vec![output(Stream::Stdout, &line); usize::try_from(lines).unwrap()];
+        printing.push(result());
+        let recording = puppet.record(printing);
+        let (mut kept, mut omitted, mut next, mut log) = (0, 0, 0, 0);
+        for report in hub.reports().await {
+            let (text, offset, left_out) = match report {
+                Report::Output { text, offset, omitted, .. } => (text.len() as u64, offset, omitted),
+                Report::Log { text, offset, omitted, .. } => {
+                    log += text.len() as u64;
+                    (0, offset, omitted)
+                }
+                _ => continue,
+            };
             assert_eq!(offset, next);
-            kept += text.len() as u64;
+            kept += text;
             omitted += left_out;
-            next = offset + text.len() as u64 + left_out;
+            next = offset + text + left_out;
         }
+        recorded(recording).await;
+        assert_eq!((kept, kept + omitted, log), (128 * 1024, lines * 1024, logged * 1024));
     }
-    recorded(recording).await;
-    assert_eq!((kept, kept + omitted), (128 * 1024, 200 * 1024));
 }
 
 #[tokio::test(start_paused = true)]

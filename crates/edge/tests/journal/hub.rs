@@ -12,7 +12,7 @@ use runyard_domain::gate::Preset;
 use runyard_domain::run::OnReject;
 use runyard_domain::{AgentProfile, BackendProfile, ExecutionPolicy};
 use runyard_edge::sandbox::{Sandboxes, System};
-use runyard_edge::{AllowList, Edge, EdgeOptions};
+use runyard_edge::{AllowList, Edge, EdgeOptions, Secrets};
 use runyard_engine::{Catalog, Engine, EngineOptions, Installation, Limits};
 use runyard_redact::{Known, Redactor, TagKey};
 use runyard_store::{Clock, ManualClock, Store};
@@ -137,6 +137,7 @@ fn edge(kept: Kept) -> Edge {
     let backend: Arc<dyn Backend> = Arc::new(PuppetBackend { opened: kept.opened });
     let options = EdgeOptions {
         id: EDGE.to_owned(),
+        secrets: Secrets::at(kept.home.join("secrets")),
         home: kept.home,
         url: "http://127.0.0.1:7070".to_owned(),
         search_path: "/usr/bin".to_owned(),
@@ -170,6 +171,7 @@ fn catalog() -> Catalog {
         backend_kind: INFO.backend_kind.to_owned(),
         required_secret_keys: Vec::new(),
         settings: BTreeMap::new(),
+        ..BackendProfile::default()
     };
     Catalog {
         agents: BTreeMap::from([(AGENT.to_owned(), agent)]),

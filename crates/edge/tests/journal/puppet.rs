@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use runyard_backend::conformance::journal::Given;
 use runyard_backend::{
     Backend, BackendError, BackendInfo, COMMANDS_MAX, Journal, Launch, Process, ProcessError, Processes,
-    Resumes, Session, SessionSpec,
+    Resumes, SecretKeys, Session, SessionSpec,
 };
 use runyard_domain::BackendProfile;
 use runyard_edge::Supervision;
@@ -24,6 +24,9 @@ pub(crate) const INFO: BackendInfo = BackendInfo {
     asks: true,
     checkout: false,
     needs_network: false,
+    secret_keys: SecretKeys { required: &[], optional: &[] },
+    gateway: false,
+    private_files: &[],
 };
 
 pub(crate) struct PuppetBackend {

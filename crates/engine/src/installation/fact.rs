@@ -1,8 +1,8 @@
 //! The events of the installation's log, by type: a small closed set. Every one says by whom, beside what stands here.
 
 use runyard_domain::gate::Rule;
-use runyard_domain::run::{Resolution, Who};
-use runyard_domain::{ApprovalId, RuleId, RunId, Timestamp, TokenId, WorkspaceId};
+use runyard_domain::run::{ProjectedHow, Resolution, Who};
+use runyard_domain::{ApprovalId, RuleId, RunId, SessionId, Timestamp, TokenId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -67,6 +67,7 @@ facts! {
         Trust(TrustGiven) "audit.trust"
         Workspace(WorkspaceChanged) "audit.workspace"
         Secret(SecretProjected) "audit.secret"
+        Session(SessionClosed) "audit.session"
     }
 }
 
@@ -211,6 +212,20 @@ pub struct SecretProjected {
     pub run_id: RunId,
     /// The backend profile that they are for.
     pub profile: String,
+    /// Which of its secrets, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub keys: Vec<String>,
+    /// How.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub how: Option<ProjectedHow>,
+}
+
+/// `audit.session`: a session was closed, and what agents kept of it removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionClosed {
+    /// Which.
+    pub session_id: SessionId,
 }
 
 const fn is_zero(number: &u64) -> bool {

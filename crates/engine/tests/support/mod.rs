@@ -15,7 +15,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use runyard_backend::link::frames::{Reader, Writer, frames};
 use runyard_backend::link::{FromEdge, OpenRun, Report, ToEdge};
-use runyard_backend::{BackendInfo, Resumes, Signal, WorkspaceError, Workspaces};
+use runyard_backend::{BackendInfo, Resumes, SecretKeys, Signal, WorkspaceError, Workspaces};
 use runyard_domain::gate::{OwnRuns, Preset, Request, Risk};
 use runyard_domain::run::{Budget, OnReject, Run, Task, ToolOutcome, TurnOutcome};
 use runyard_domain::{Actor, AgentProfile, BackendProfile, ExecutionPolicy, RunId, Workspace, WorkspaceId};
@@ -87,12 +87,16 @@ pub fn catalog(world: &World) -> Catalog {
         asks: true,
         checkout,
         needs_network: false,
+        secret_keys: SecretKeys::default(),
+        gateway: false,
+        private_files: &[],
     };
     let backend = BackendProfile {
         profile: "demo".into(),
         backend_kind: kind.into(),
-        required_secret_keys: vec![],
+        required_secret_keys: world.secrets.iter().map(|key| (*key).to_owned()).collect(),
         settings: BTreeMap::new(),
+        ..BackendProfile::default()
     };
     Catalog {
         agents: BTreeMap::from([
@@ -138,6 +142,8 @@ pub struct World {
     pub checkout: bool,
     /// Whether people approve what their own runs ask.
     pub own_runs: OwnRuns,
+    /// The secrets that the one backend profile needs.
+    pub secrets: &'static [&'static str],
 }
 
 impl Default for World {
@@ -151,6 +157,7 @@ impl Default for World {
             budget: None,
             checkout: false,
             own_runs: OwnRuns::default(),
+            secrets: &[],
         }
     }
 }

@@ -284,6 +284,7 @@ fn shared_schemas() -> Map<String, Value> {
             "message": {"type": "string"},
             "issues": {"type": "array", "items": issue},
             "retryable": {"type": "boolean"},
+            "failureKind": {"type": "string"},
             "retryAfterMs": {"type": "integer"},
         },
         "required": ["code", "message", "issues", "retryable"],

@@ -15,6 +15,8 @@ use super::*;
 const WIDENING: &str = r#"
 [hub]
 listen = "0.0.0.0:1"
+[edge]
+secrets_directory = "/elsewhere"
 [policy]
 preset = "default"
 [agents.codex]
@@ -28,9 +30,9 @@ runs_max = 9999
 timeout_ms = 604800000
 [agents.new]
 label = "New"
-[backends.demo]
+[backend.demo]
 settings.script = "other"
-[backends.mine]
+[backend.mine]
 kind = "scripted"
 [[policy.rule]]
 effect = "allow"
@@ -53,12 +55,14 @@ fn j06_a_file_that_nobody_trusts_widens_nothing_and_what_is_left_out_is_told() {
     assert_eq!(configuration.backends(), plain.backends());
     assert_eq!((configuration.rules().len(), configuration.actions().len()), (0, 0));
     assert_eq!(configuration.hub().listen.port(), 4710);
-    let not_trusted = |key: &&str| match key.starts_with("hub.") {
+    assert_eq!(configuration.edge().secrets_directory, yard.path("data/secrets"));
+    let not_trusted = |key: &&str| match key.starts_with("hub.") || key.starts_with("edge.") {
         true => format!("{key}: counts in the data directory only"),
         false => format!("{key}: not trusted: run `runyard trust`"),
     };
     let expected: Vec<String> = [
         "hub.listen",
+        "edge.secrets_directory",
         "policy.preset",
         "agents.codex.label",
         "agents.codex.backend",
@@ -69,8 +73,8 @@ fn j06_a_file_that_nobody_trusts_widens_nothing_and_what_is_left_out_is_told() {
         "agents.codex.runs_max",
         "agents.codex.timeout_ms",
         "agents.new.label",
-        "backends.demo.settings.script",
-        "backends.mine.kind",
+        "backend.demo.settings.script",
+        "backend.mine.kind",
         "policy.rule allow shell",
         "policy.rule ask read /etc/**",
         "actions.run",
@@ -133,11 +137,16 @@ fn j06_trust_is_for_exactly_these_bytes_and_never_for_the_hub() {
     let yard = Yard::with("", WIDENING);
     yard.trust("project/runyard.toml");
     let configuration = yard.load();
-    assert_eq!(configuration.told("agents.codex.sandbox"), (json!("none"), "project 9".to_owned()));
+    assert_eq!(configuration.told("agents.codex.sandbox"), (json!("none"), "project 11".to_owned()));
     assert_eq!(configuration.agents()["new"].backend_profile, "codex");
     assert_eq!(configuration.backends()["demo"].settings["script"], "other");
     assert_eq!((configuration.rules().len(), configuration.actions().len()), (2, 1));
-    assert_eq!(configuration.ignored_keys(), ["hub.listen: counts in the data directory only"]);
+    let own = ["hub.listen", "edge.secrets_directory"];
+    assert_eq!(
+        configuration.ignored_keys(),
+        own.map(|key| format!("{key}: counts in the data directory only"))
+    );
+    assert_eq!(configuration.edge().secrets_directory, yard.path("data/secrets"));
     let [trusted] = configuration.trusted() else { panic!("{:?}", configuration.trusted()) };
     assert_eq!((&trusted.path, trusted.by.as_str()), (&yard.path("project/runyard.toml"), "ada"));
     assert_eq!(trusted.digest, Digest::of(WIDENING.as_bytes()));
@@ -147,7 +156,7 @@ fn j06_trust_is_for_exactly_these_bytes_and_never_for_the_hub() {
     let all_changed = changed
         .ignored_keys()
         .iter()
-        .skip(1)
+        .skip(2)
         .all(|told| told.ends_with("it changed since: run `runyard trust`"));
     assert!(all_changed, "{:?}", changed.ignored_keys());
     yard.write("project/runyard.toml", WIDENING);
@@ -246,6 +255,12 @@ fn file() -> impl Strategy<Value = String> {
             setting::Kind::Patterns => select(vec!["[]", "[\"modules\"]"]).prop_map(str::to_owned).boxed(),
             setting::Kind::Commands => select(vec!["[]", "[[\"make\"]]"]).prop_map(str::to_owned).boxed(),
             setting::Kind::Table => Just("{ script = \"x\" }".to_owned()).boxed(),
+            setting::Kind::Switch => select(vec!["true", "false"]).prop_map(str::to_owned).boxed(),
+            setting::Kind::Path => Just("\"/srv/secrets\"".to_owned()).boxed(),
+            setting::Kind::Url => Just("\"http://127.0.0.1:9/v1\"".to_owned()).boxed(),
+            setting::Kind::Command => {
+                select(vec!["[\"codex\"]", "[\"/x/codex\", \"-v\"]"]).prop_map(str::to_owned).boxed()
+            }
             setting::Kind::Address => Just("\"127.0.0.1:9\"".to_owned()).boxed(),
             setting::Kind::Text | setting::Kind::DatabaseUrl => {
                 select(vec!["demo", "codex"]).prop_map(|text| format!("{text:?}")).boxed()
@@ -255,10 +270,11 @@ fn file() -> impl Strategy<Value = String> {
     let keys = setting::SETTINGS.iter().filter(|setting| setting.key != "database_url").flat_map(|setting| {
         let names: &[&str] = match setting.section {
             setting::Section::Hub => &["hub"],
+            setting::Section::Edge => &["edge"],
             setting::Section::Policy => &["policy"],
             setting::Section::Workspace => &["workspace"],
             setting::Section::Agent => &["agents.demo", "agents.codex", "agents.new"],
-            setting::Section::Backend => &["backends.demo", "backends.codex"],
+            setting::Section::Backend => &["backend.demo", "backend.codex"],
         };
         names.iter().map(move |name| (format!("{name}.{}", setting.key), setting))
     });
@@ -379,7 +395,7 @@ fn a_wider_configuration_is_not_within() {
         "[agents.demo]\nruns_max = 2\nsandbox = \"none\"\n",
         "[agents.demo]\nruns_max = 2\nlabel = \"x\"\n",
         "[agents.demo]\nruns_max = 2\n[agents.new]\nlabel = \"x\"\n",
-        "[agents.demo]\nruns_max = 2\n[backends.new]\nkind = \"x\"\n",
+        "[agents.demo]\nruns_max = 2\n[backend.new]\nkind = \"x\"\n",
         "[agents.demo]\nruns_max = 2\n[hub]\nruns_max = 1\n",
         "[agents.demo]\nruns_max = 2\n[[policy.rule]]\neffect = \"allow\"\nkind = \"read\"\n",
         "[agents.demo]\nruns_max = 2\n[actions.x]\ndescription = \"X.\"\ncommand = [\"cat\"]\n",

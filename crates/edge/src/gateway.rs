@@ -1,0 +1,203 @@
+//! The way to a model provider: an endpoint on loopback that has the provider's key, so that no process of an agent does.
+//!
+//! ```text
+//! gateway.rs            a run's pass to it: token and base URL as long as the lease is held
+//! gateway/runs.rs       who may use it: by the digest of the token; what each has used, and its budget
+//! gateway/listening.rs  sockets: one on loopback for all runs, a Unix socket for a run whose network is cut
+//! gateway/routes.rs     one request: whose it is, whether it may be, and its body
+//! gateway/forward.rs    the request as the provider gets it, and the head of the answer
+//! gateway/stream.rs     the answer on its way back: counted, translated where the wire differs, the key masked
+//! gateway/course.rs     what becomes of an answer's bytes on each wire
+//! gateway/mask.rs       the key in an answer, however it is cut
+//! gateway/client.rs     connections to providers, with or without TLS
+//! gateway/address.rs    where a provider listens
+//! gateway/refusal.rs    what an agent is told, in the form that clients of these APIs read
+//! ```
+//!
+//! A run gets a token of its own. Whoever has it can ask the run's provider for responses and for the list of its models, within the
+//! run's budget, until the lease is dropped; nothing else. An answer comes back as the provider gave it, its failures too. It
+//! retries nothing, follows no redirect, keeps no connection, and stores nothing.
+
+mod address;
+mod client;
+mod course;
+mod forward;
+mod listening;
+mod mask;
+mod refusal;
+mod routes;
+mod runs;
+mod stream;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use runyard_domain::{RunId, Wire};
+use tokio::sync::{OnceCell, watch};
+use zeroize::Zeroizing;
+
+use self::client::{Client, Limits, Roots};
+use self::listening::{Listening, Server};
+use self::runs::{Digest, Open, Target};
+use crate::Secret;
+use crate::private;
+
+/// What a token begins with.
+const TOKEN_PREFIX: &str = "ryg_";
+
+/// A provider, and the key to it.
+#[derive(Clone)]
+pub(crate) struct Upstream {
+    /// Where it listens, such as `https://api.example.com/v1`.
+    pub(crate) base_url: String,
+    /// What it speaks.
+    pub(crate) wire: Wire,
+    /// What it knows its customer by.
+    pub(crate) key: Secret,
+}
+
+/// An address that somebody wrote may hold a password.
+impl fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upstream").field("wire", &self.wire).finish_non_exhaustive()
+    }
+}
+
+/// What a run is let through for.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    pub(crate) run: RunId,
+    pub(crate) upstream: Upstream,
+    /// How many tokens the run may still use; none where it has no budget.
+    pub(crate) tokens_left: Option<u64>,
+    /// Where a Unix socket is to be as well, for processes that have no network.
+    pub(crate) socket: Option<PathBuf>,
+}
+
+/// What a run has used so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Used {
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+    /// How many requests went to the provider.
+    pub(crate) requests: u64,
+    /// Whether a request was refused because the budget is used up.
+    pub(crate) refused_for_budget: bool,
+}
+
+/// The edge's gateway. Cheap to clone; it listens from the first lease until it and all leases are gone.
+#[derive(Clone)]
+pub(crate) struct Gateway(Arc<Parts>);
+
+struct Parts {
+    server: Arc<Server>,
+    listening: OnceCell<Listening>,
+}
+
+impl Gateway {
+    /// A gateway that trusts whom the system trusts.
+    pub(crate) fn new() -> Self {
+        Gateway::with(Limits::default(), Roots::System)
+    }
+
+    fn with(limits: Limits, roots: Roots) -> Self {
+        let server = Arc::new(Server::new(Client::new(limits, roots), limits));
+        Gateway(Arc::new(Parts { server, listening: OnceCell::new() }))
+    }
+
+    /// Lets a run through. An address or a key that cannot be used is [`io::ErrorKind::InvalidInput`].
+    pub(crate) async fn open(&self, pass: Pass) -> io::Result<Lease> {
+        let Pass { run, upstream, tokens_left, socket } = pass;
+        let target = Target::new(upstream).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
+        let server = &self.0.server;
+        let listening = self.0.listening.get_or_try_init(|| Listening::tcp(Arc::clone(server))).await?;
+        let port = listening.port();
+        let base_url = format!("http://127.0.0.1:{port}/v1");
+        let socket = socket.map(|path| Listening::unix(&path, Arc::clone(server))).transpose()?;
+        let token = new_token()?;
+        let (closing, closed) = watch::channel(());
+        let series = u64::from_ne_bytes(private::random()?);
+        let open = Arc::new(Open::new(run, target, tokens_left, closed, series));
+        let digest = Digest::of(token.as_bytes());
+        let used = open.used();
+        server.runs.add(digest, open);
+        Ok(Lease {
+            base_url,
+            port,
+            token,
+            used,
+            digest,
+            gateway: self.clone(),
+            _closing: closing,
+            _socket: socket,
+        })
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway").finish_non_exhaustive()
+    }
+}
+
+/// A run's way through the gateway. Dropping it closes the way: its token is refused, what is on its way is cut, and its socket is gone.
+pub(crate) struct Lease {
+    base_url: String,
+    port: u16,
+    token: Zeroizing<String>,
+    used: watch::Receiver<Used>,
+    digest: Digest,
+    gateway: Gateway,
+    /// Its drop is what cuts running requests.
+    _closing: watch::Sender<()>,
+    _socket: Option<Listening>,
+}
+
+impl Lease {
+    /// What the agent takes for its provider's base URL.
+    pub(crate) fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// The port in it.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What the agent takes for its provider's key.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// What has been used, as it changes.
+    pub(crate) fn used(&self) -> watch::Receiver<Used> {
+        self.used.clone()
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.gateway.0.server.runs.remove(self.digest);
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease").field("base_url", &self.base_url).finish_non_exhaustive()
+    }
+}
+
+fn new_token() -> io::Result<Zeroizing<String>> {
+    let mut token = Zeroizing::new(String::from(TOKEN_PREFIX));
+    for byte in Zeroizing::new(private::random::<32>()?).iter() {
+        for digit in [byte >> 4, byte & 15] {
+            token.push(char::from_digit(u32::from(digit), 16).unwrap_or_default());
+        }
+    }
+    Ok(token)
+}
+
+#[cfg(test)]
+mod tests;

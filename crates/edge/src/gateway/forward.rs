@@ -1,0 +1,201 @@
+//! The request as the provider gets it, and the head of its answer as the agent does.
+//!
+//! Of the headers only those pass that are named here, in both directions, so that neither side sees what was said to the gateway.
+
+use std::sync::Arc;
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName,
+    HeaderValue, RETRY_AFTER, USER_AGENT,
+};
+use hyper::{Method, Request, Response};
+use runyard_domain::Wire;
+use runyard_llm::{LlmError, translate};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, OwnedSemaphorePermit};
+
+use super::client::{Answer, Failed};
+use super::course::{Course, Meter};
+use super::listening::Server;
+use super::refusal::Refusal;
+use super::routes::Route;
+use super::runs::{Open, Tally, Target};
+use super::stream::{Out, Pump, start};
+
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// What of an agent's headers goes to the provider.
+const TO_THE_PROVIDER: [HeaderName; 8] = [
+    ACCEPT,
+    CONTENT_TYPE,
+    USER_AGENT,
+    HeaderName::from_static("openai-beta"),
+    HeaderName::from_static("originator"),
+    HeaderName::from_static("session_id"),
+    HeaderName::from_static("conversation_id"),
+    HeaderName::from_static("x-client-request-id"),
+];
+
+/// What of a provider's headers goes to the agent.
+const TO_THE_AGENT: [HeaderName; 4] = [
+    CONTENT_TYPE,
+    RETRY_AFTER,
+    HeaderName::from_static("retry-after-ms"),
+    HeaderName::from_static("x-request-id"),
+];
+
+/// What is sent, and how the answer is to be read.
+struct Asked {
+    method: Method,
+    name: &'static str,
+    body: Bytes,
+    chat: Option<translate::Stream>,
+}
+
+/// Sends a request on, and begins to carry its answer back.
+pub(super) async fn forward(
+    server: &Server,
+    open: &Arc<Open>,
+    route: Route,
+    headers: &HeaderMap,
+    body: Bytes,
+    place: OwnedSemaphorePermit,
+    cut: Arc<Notify>,
+) -> Result<Response<Out>, Refusal> {
+    let target = &open.target;
+    let asked_bytes = body.len();
+    let Asked { method, name, body, chat } = asked(open, route, body)?;
+    let request = request(target, method, name, headers, body)?;
+    let tally = (route == Route::Responses).then(|| Tally::sent(Arc::clone(open), asked_bytes));
+    let Answer { response, connection } = match server.client.send(&target.address, request).await {
+        Ok(answer) => answer,
+        Err(failed) => {
+            // One that is late may have cost something.
+            if let (Some(tally), false) = (tally, matches!(failed, Failed::HeadTime)) {
+                tally.void();
+            }
+            tracing::debug!(run = %open.run, error = ?failed, "a provider gave no answer");
+            return Err(failed.into());
+        }
+    };
+    let (head, body) = response.into_parts();
+    if head.status.is_informational() || is_encoded(&head.headers) {
+        return Err(Failed::Unusable.into());
+    }
+    let mut headers = passed_on(&head.headers, target);
+    let (course, tally) = match (tally, chat) {
+        (Some(tally), Some(stream)) if head.status.is_success() => {
+            headers.insert(CONTENT_TYPE, EVENT_STREAM);
+            (Course::Chat(Box::new(stream), Meter::default()), Some(tally))
+        }
+        (Some(tally), None) if head.status.is_success() => (course(&head.headers), Some(tally)),
+        (Some(tally), _) => {
+            tally.void();
+            (Course::Free, None)
+        }
+        (None, _) => (Course::Free, None),
+    };
+    let (pieces, out) = Out::pieces();
+    let mask = target.forms.mask();
+    let pump = Pump {
+        body,
+        course,
+        mask,
+        tally,
+        pieces,
+        limits: server.limits,
+        _place: place,
+        _connection: connection,
+    };
+    start(pump, Arc::clone(open), cut);
+    let mut response = Response::new(out);
+    *response.status_mut() = head.status;
+    *response.headers_mut() = headers;
+    Ok(response)
+}
+
+fn asked(open: &Open, route: Route, body: Bytes) -> Result<Asked, Refusal> {
+    let post = |name, body, chat| Asked { method: Method::POST, name, body, chat };
+    match (route, open.target.wire) {
+        (Route::Models, _) => {
+            Ok(Asked { method: Method::GET, name: "models", body: Bytes::new(), chat: None })
+        }
+        (Route::Responses, Wire::Responses) => Ok(post("responses", body, None)),
+        (Route::Responses, Wire::Chat) => {
+            let translated = translated(&body, open.new_answer_id());
+            let (request, stream) = translated.map_err(|error| Refusal::Untranslatable(refused(&error)))?;
+            Ok(post("chat/completions", request, Some(stream)))
+        }
+    }
+}
+
+fn translated(body: &[u8], id: String) -> Result<(Bytes, translate::Stream), LlmError> {
+    let malformed = |_| LlmError::Malformed { path: "request".to_owned(), expected: "a JSON object" };
+    let body: Value = serde_json::from_slice(body).map_err(malformed)?;
+    let translate::Translated { request, tools } = translate::to_chat(body)?;
+    let text = serde_json::to_vec(&request).map_err(malformed)?;
+    Ok((text.into(), translate::Stream::new(id, request.model, tools)))
+}
+
+/// What cannot be said in chat completions is one code for an agent; the words say what it is.
+fn refused(error: &LlmError) -> Value {
+    let mut body = error.body();
+    if !matches!(error, LlmError::Malformed { .. }) {
+        body["error"]["code"] = json!("unsupported");
+    }
+    body
+}
+
+fn request(
+    target: &Target,
+    method: Method,
+    name: &str,
+    headers: &HeaderMap,
+    body: Bytes,
+) -> Result<Request<Full<Bytes>>, Failed> {
+    let host = HeaderValue::from_str(&target.address.authority).map_err(|_| Failed::Unusable)?;
+    let authorization = target.authorization().ok_or(Failed::Unusable)?;
+    let has_body = !body.is_empty();
+    let mut request = Request::new(Full::new(body));
+    *request.method_mut() = method;
+    *request.uri_mut() = target.address.below(name).parse().map_err(|_| Failed::Unusable)?;
+    let sent = request.headers_mut();
+    sent.insert(HOST, host);
+    sent.insert(AUTHORIZATION, authorization);
+    // What comes back is read on its way.
+    sent.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    for name in TO_THE_PROVIDER {
+        if let Some(value) = headers.get(&name) {
+            sent.insert(name, value.clone());
+        }
+    }
+    if has_body && target.wire == Wire::Chat {
+        sent.insert(CONTENT_TYPE, JSON);
+        sent.insert(ACCEPT, EVENT_STREAM);
+    }
+    Ok(request)
+}
+
+fn is_encoded(headers: &HeaderMap) -> bool {
+    headers.get_all(CONTENT_ENCODING).iter().any(|encoding| encoding.as_bytes() != b"identity")
+}
+
+fn passed_on(headers: &HeaderMap, target: &Target) -> HeaderMap {
+    let passed = TO_THE_AGENT.into_iter().filter_map(|name| {
+        let value = headers.get(&name).filter(|value| !target.forms.are_in(value.as_bytes()))?;
+        Some((name, value.clone()))
+    });
+    passed.collect()
+}
+
+/// How an answer that is passed on as it is is counted.
+fn course(headers: &HeaderMap) -> Course {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    match kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream") {
+        true => Course::Events(Meter::default()),
+        false => Course::Whole(Vec::new(), 0),
+    }
+}

@@ -1,0 +1,11 @@
+//! The gateway between two ends that know bytes and nothing else: what they read is what is on the wire.
+
+mod access;
+mod budget;
+mod chat;
+mod closing;
+mod failing;
+mod harness;
+mod passing;
+mod sockets;
+mod tls;

@@ -1,0 +1,90 @@
+//! What a run is given to reach its model provider: its profile's secrets, or a way through the gateway.
+
+use std::io::ErrorKind;
+
+use runyard_backend::link::{OpenRun, Report};
+use runyard_backend::{Access, BackendInfo, GatewayAccess};
+use runyard_domain::SecretScope;
+use runyard_domain::run::{Failure, FailureKind, ProjectedHow};
+use runyard_redact::Known;
+
+use crate::edge::Shared;
+use crate::gateway::{Lease, Pass};
+use crate::places::Places;
+use crate::prepare::own_fault;
+use crate::projection::{How, Projection, project};
+
+/// What a run is given to reach its provider.
+pub(crate) struct Granted {
+    pub(crate) access: Access,
+    pub(crate) lease: Option<Lease>,
+    /// What is to be recorded, where secrets are made available.
+    pub(crate) projected: Option<Report>,
+    /// All of it in words.
+    pub(crate) said: String,
+    known: Vec<Known>,
+}
+
+impl Granted {
+    /// Reads the profile's secrets, as far as the run's execution policy names them, and opens the way through the gateway.
+    pub(crate) async fn to(
+        edge: &Shared,
+        open: &OpenRun,
+        places: &Places,
+        info: &BackendInfo,
+    ) -> Result<Self, Failure> {
+        let Projection { how, files, mut known, keys, said } = read(edge, open, info).await?;
+        let (access, lease, recorded) = match how {
+            How::Nothing => (Access::Open, None, None),
+            How::Files => (Access::Projected(files), None, Some(ProjectedHow::Home)),
+            How::Gateway(upstream) => {
+                let socket = Some(places.gateway());
+                let tokens_left = tokens_left(open);
+                let pass = Pass { run: open.run, upstream, tokens_left, socket };
+                let lease = edge.gateway.open(pass).await;
+                let lease = lease.map_err(|error| match error.kind() {
+                    // What the profile says cannot be used; the error says why and repeats no value.
+                    ErrorKind::InvalidInput => {
+                        Failure::of_backend(FailureKind::BackendSpawnFailed, error.to_string())
+                    }
+                    _ => own_fault("the gateway could not be opened", &error),
+                })?;
+                known.push(Known::named("RUNYARD_GATEWAY_TOKEN", lease.token().to_owned()));
+                let (base_url, token) = (lease.base_url().to_owned(), lease.token().to_owned());
+                let access = Access::Gateway(GatewayAccess { base_url, token, files });
+                (access, Some(lease), Some(ProjectedHow::Gateway))
+            }
+        };
+        let profile = open.backend_profile.profile.clone();
+        let projected = recorded.map(|how| Report::Projected { profile, keys, how });
+        Ok(Granted { access, lease, projected, said, known })
+    }
+
+    /// What must never be said.
+    pub(crate) fn known(&self) -> Vec<Known> {
+        self.known.clone()
+    }
+}
+
+/// What must never be said of a run whose agent is done: its profile's secrets, as far as they are there.
+pub(crate) async fn known(edge: &Shared, open: &OpenRun) -> Vec<Known> {
+    let Some(backend) = edge.backends.get(&open.backend_profile.backend_kind) else { return Vec::new() };
+    match read(edge, open, &backend.info()).await {
+        Ok(projection) => projection.known,
+        Err(_) => Vec::new(),
+    }
+}
+
+async fn read(edge: &Shared, open: &OpenRun, info: &BackendInfo) -> Result<Projection, Failure> {
+    let (secrets, profile, info) = (edge.secrets.clone(), open.backend_profile.clone(), info.clone());
+    let scope: SecretScope = open.execution_policy.secret_scope.clone().unwrap_or_default();
+    let read = tokio::task::spawn_blocking(move || project(&secrets, &profile, &scope, &info)).await;
+    read.map_err(|error| own_fault("the secrets could not be read", &error))?
+}
+
+/// How many tokens the run may still use, where that is limited.
+fn tokens_left(open: &OpenRun) -> Option<u64> {
+    let allowed = open.execution_policy.budget.as_ref()?.tokens?;
+    let used = open.usage.and_then(|usage| usage.tokens()).unwrap_or_default();
+    Some(allowed.saturating_sub(used))
+}
