@@ -147,10 +147,10 @@ impl Backend for CodexBackend {
         let path = spec.environment.get("PATH").map(OsString::from);
         let program = Program::of(&spec.profile, path.as_deref())?;
         let config = Config::of(&spec.profile, &spec.access, &spec.directory, &Home::of(&spec.home))?;
-        let home = Home::prepare(&spec.home, &config.files)?;
+        let home = Home::prepare(&spec.home, config.files).await?;
         let ledger = match &spec.start {
-            Start::Fresh { thread, .. } => Ledger::begin(&spec.home, spec.run, thread.is_some())?,
-            Start::Resume { .. } => Ledger::resume(&spec.home, spec.run),
+            Start::Fresh { thread, .. } => Ledger::begin(&spec.notes, thread.is_some())?,
+            Start::Resume { .. } => Ledger::resume(&spec.notes),
         };
         let opening = opening(spec.start, home.was_there)?;
         let mut environment = spec.environment;

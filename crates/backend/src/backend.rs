@@ -113,6 +113,9 @@ pub struct SessionSpec {
     /// A private directory of this session and backend profile: the runs of a session find there what the backend keeps of
     /// their conversation.
     pub home: PathBuf,
+    /// A private directory of this run that its processes cannot reach, where a sandbox is in force: what the adapter itself must
+    /// find again as it wrote it.
+    pub notes: PathBuf,
     /// What the run may do.
     pub policy: ExecutionPolicy,
     /// How its agent reaches its provider.

@@ -4,8 +4,10 @@
 //! to be unpacked to learn whether it is whole. `data/` is what the data directory was; `manifest.json` names every file in it with
 //! its digest, and `manifest.sha256` holds the digest of that. It is there whole or not at all.
 //!
-//! PostgreSQL has its own backups: then the database is no part of this one, and both commands say so.
+//! PostgreSQL has its own backups: then the database is no part of this one, and both commands say so. So they do of the keys to
+//! model providers, which are in it only where that is asked for.
 
+mod content;
 mod restore;
 mod tree;
 
@@ -24,6 +26,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use self::content::{Content, is_secret};
 use self::tree::Entry;
 use crate::configuration::Configuration;
 use crate::database::{Database, Opened, refused};
@@ -72,6 +75,11 @@ impl Manifest {
     fn bytes(&self) -> u64 {
         self.entries.iter().map(Entry::bytes).sum()
     }
+
+    /// Whether a secret of a backend profile is in it.
+    fn has_secrets(&self) -> bool {
+        self.entries.iter().any(|entry| entry.is_file() && is_secret(&entry.path))
+    }
 }
 
 pub(crate) fn commands(home: &Home) -> Vec<ExtraCommand> {
@@ -85,9 +93,12 @@ pub(crate) fn commands(home: &Home) -> Vec<ExtraCommand> {
         .about("Copy the whole installation into a new directory, also while it is used")
         .arg(directory("The backup; it must not be there yet"))
         .arg(flag("checkouts", "With the copies that agents work in, as they are at that moment"))
+        .arg(flag("secrets", "With the keys to model providers, as readable as they are in the data directory"))
         .after_help(
-            "It holds the record, workspaces, trust, keys, token, configuration and the agents' own threads: keep it as safe as the \
-             data directory.\n\
+            "It holds the record, workspaces, trust, the installation's own keys and token, configuration and the agents' own \
+             threads: keep it as safe as the data directory.\n\
+             Without --secrets no key to a model provider is in it, and they are set again after a restore. What an agent was given \
+             of them for a run is never in it, nor are secrets that \"secrets_directory\" of [edge] puts elsewhere.\n\
              Without --checkouts a run that has not ended when it is made ends after a restore, and its changes are lost; so are \
              changes of ended runs that were not applied yet.\n\
              With PostgreSQL the database is not in it: use pg_dump for that.",
@@ -118,21 +129,41 @@ async fn back_up(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
             "There is nothing to back up yet: there is no data directory.",
         ));
     }
+    let content = Content {
+        checkouts: matches.get_flag("checkouts"),
+        secrets: matches.get_flag("secrets"),
+        ..Content::of(&home, &configuration)?
+    };
     let unfinished = Unfinished::begin(&home, &target)?;
     let data = unfinished.path.join(DATA);
     make_directory(&data).map_err(unwritten(&target))?;
     // Before the other files: what they say may then be later than the record, as after a crash, and never earlier.
     let database = copy_database(&Database::of(&home, &configuration), &data.join("runyard.db")).await?;
-    let checkouts = matches.get_flag("checkouts");
+    let (left_out, content) = (content.clone(), content);
     let manifest = blocking(move || {
-        tree::copy(home.path(), &data, &|path| is_left_out(path, checkouts))?;
+        tree::copy(home.path(), &data, &|path| left_out.leaves_out(path))?;
         let entries = tree::entries(&data)?;
         let runyard = env!("CARGO_PKG_VERSION").to_owned();
-        let (format, made_at) = (FORMAT.to_owned(), SystemClock.now());
+        let (format, made_at, checkouts) = (FORMAT.to_owned(), SystemClock.now(), left_out.checkouts);
         Ok(Manifest { format, version: VERSION, made_at, runyard, database, checkouts, entries })
     });
     let manifest = manifest.await?.map_err(unwritten(&target))?;
     unfinished.publish(&manifest, &target)?;
+    let data = json!({
+        "directory": target.display().to_string(),
+        "files": manifest.files(),
+        "bytes": manifest.bytes(),
+        "database": database,
+        "checkouts": content.checkouts,
+        "secrets": manifest.has_secrets(),
+        "secretsElsewhere": content.elsewhere.as_ref().map(|place| place.display().to_string()),
+        "madeAt": manifest.made_at,
+    });
+    Ok(show(&matches, data, told(&target, &manifest, &content)))
+}
+
+/// What was made, for people: what is in it, and what is not.
+fn told(target: &Path, manifest: &Manifest, content: &Content) -> String {
     let mut text = format!(
         "{} holds {} files, {}.\nPut it back with: runyard restore {}",
         target.display(),
@@ -140,23 +171,26 @@ async fn back_up(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
         sized(manifest.bytes()),
         target.display()
     );
-    if database == Kept::Postgresql {
+    if manifest.database == Kept::Postgresql {
         text.push_str("\nThe database is PostgreSQL's and not in it: back it up with pg_dump.");
     }
-    if !checkouts {
+    if !content.checkouts {
         text.push_str(
             "\nThe copies that agents work in are not in it, nor what was changed there and not applied yet (--checkouts).",
         );
     }
-    let data = json!({
-        "directory": target.display().to_string(),
-        "files": manifest.files(),
-        "bytes": manifest.bytes(),
-        "database": database,
-        "checkouts": checkouts,
-        "madeAt": manifest.made_at,
-    });
-    Ok(show(&matches, data, text))
+    match (&content.elsewhere, manifest.has_secrets()) {
+        (Some(place), _) => text.push_str(&format!(
+            "\nThe keys to model providers are not in it: they lie in {}, which is yours to back up.",
+            place.display()
+        )),
+        (None, true) => text.push_str("\nThe keys to model providers are in it: whoever reads it has them."),
+        (None, false) if content.secrets => {
+            text.push_str("\nNo keys to model providers are in it: there are none.");
+        }
+        (None, false) => text.push_str("\nThe keys to model providers are not in it (--secrets)."),
+    }
+    text
 }
 
 fn directory(matches: &ArgMatches) -> PathBuf {
@@ -181,23 +215,6 @@ async fn copy_database(database: &Database, to: &Path) -> Result<Kept, ActionErr
         Ok(Opened::Postgres(_)) => Ok(Kept::Postgresql),
         Err(error) if *error.code() == Code::StorageNotFound => Ok(Kept::None),
         Err(error) => Err(error),
-    }
-}
-
-/// Whether a path of the data directory is no part of a backup: what only a running process needs, and the database, which is
-/// copied by itself. The homes that agents have in their sessions are part of it: a thread goes on from what is in there.
-fn is_left_out(path: &Path, checkouts: bool) -> bool {
-    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
-    let parts: Vec<&str> = parts.iter().map(|part| &**part).collect();
-    match parts.as_slice() {
-        ["edge", "runs", _, "home" | "custody.lock" | "checkout.draft"] => true,
-        ["edge", "runs", _, "checkout" | "base"] => !checkouts,
-        [name] | ["edge" | "keys", name] => {
-            let database = ["", "-wal", "-shm", "-journal", ".lock", ".blobs"];
-            let is_database = name.strip_prefix("runyard.db").is_some_and(|rest| database.contains(&rest));
-            is_database || *name == "hub.json" || name.ends_with(".lock") || name.ends_with(".draft")
-        }
-        _ => false,
     }
 }
 
@@ -342,46 +359,6 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-
-    #[test]
-    fn what_only_a_running_process_needs_is_left_out_and_nothing_else() {
-        let left = |path: &str| is_left_out(Path::new(path), false);
-        for path in [
-            "hub.json",
-            "hub.lock",
-            "runyard.db",
-            "runyard.db-wal",
-            "runyard.db.blobs",
-            "tag.1.draft",
-            "edge/workspaces.lock",
-            "edge/runs/run_1/home",
-            "edge/runs/run_1/custody.lock",
-            "edge/runs/run_1/checkout",
-            "edge/runs/run_1/base",
-        ] {
-            assert!(left(path), "{path}");
-        }
-        for path in [
-            "runyard.toml",
-            "token",
-            "tag.key",
-            "keys/audit.ed25519",
-            "trust.json",
-            "tasks.json",
-            "runyard.db.old",
-            "edge/workspaces.json",
-            "edge/digest.key",
-            "edge/runs/run_1/applied",
-            "edge/runs/run_1/owner.json",
-            "edge/sessions/ses_1/codex/Cargo.lock",
-            "edge/archive/a.patch",
-        ] {
-            assert!(!left(path), "{path}");
-        }
-        let with = |path: &str| is_left_out(Path::new(path), true);
-        assert!(!with("edge/runs/run_1/checkout") && !with("edge/runs/run_1/checkout/Cargo.lock"));
-        assert!(with("edge/runs/run_1/home"));
-    }
 
     #[test]
     fn what_another_could_have_put_there_is_not_taken_for_an_unfinished_backup() {

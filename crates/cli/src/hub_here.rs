@@ -14,6 +14,7 @@ use crate::home::Home;
 use crate::hub::Hub;
 use crate::hub_client::HubClient;
 use crate::hub_file::HubFile;
+use crate::unseen;
 
 /// How often a hub that is just starting or stopping in another process is looked for again.
 const LOOKS_MAX: u32 = 200;
@@ -110,6 +111,7 @@ impl HubHere {
         launch: Launch,
         stay: Stay,
     ) -> Result<Self, ActionError> {
+        unseen::become_unseen();
         home.make().map_err(|error| {
             let message = format!("Cannot make {}: {}.", home.path().display(), error.kind());
             ActionError::new(Code::StorageIo, message)

@@ -31,6 +31,7 @@ mod redact;
 mod run;
 mod secrets;
 mod trust;
+mod unseen;
 mod up;
 mod views;
 mod wiring;

@@ -61,7 +61,7 @@ fn turn(bench: &Bench, api: &Api, profile: &str) {
 }
 
 #[test]
-fn b15_codex_then_deepseek_then_codex_again_with_the_real_program() {
+fn b14_b15_b18_codex_then_deepseek_then_codex_again_with_the_real_program() {
     let bench = Bench::new();
     let (_hub, api) = bench.yard.up();
     for profile in ["codex", "deepseek", "codex"] {

@@ -11,6 +11,7 @@ mod failure;
 mod fold;
 mod review;
 mod state;
+mod telling;
 
 pub use budget::{Budget, Dollars, Exceeded, InvalidDollars, Metered, Usage};
 pub use changes::{Applied, Applying, Carries, DiffReady};
@@ -20,3 +21,4 @@ pub use failure::{Failure, FailureKind};
 pub use fold::{Grant, Metrics, OpenStep, QUEUED_TURNS_MAX, QueuedTurn, Run};
 pub use review::{ApplyStatus, Review, Work};
 pub use state::{Asked, Illegal, RunState};
+pub use telling::{PlanStatus, PlanStep, PlanUpdated, ProjectedHow, Reasoning, SecretsProjected};

@@ -14,6 +14,10 @@ use crate::places::Places;
 use crate::prepare::own_fault;
 use crate::projection::{How, Projection, project};
 
+/// What is said of a run whose provider is reached without TLS.
+const CLEAR_TEXT: &str =
+    "the provider's key goes over the network in clear text: base_url is http:// and not of this machine";
+
 /// What a run is given to reach its provider.
 pub(crate) struct Granted {
     pub(crate) access: Access,
@@ -22,6 +26,8 @@ pub(crate) struct Granted {
     pub(crate) projected: Option<Report>,
     /// All of it in words.
     pub(crate) said: String,
+    /// That its key can be read on its way.
+    pub(crate) clear_text: Option<String>,
     known: Vec<Known>,
 }
 
@@ -34,10 +40,12 @@ impl Granted {
         info: &BackendInfo,
     ) -> Result<Self, Failure> {
         let Projection { how, files, mut known, keys, said } = read(edge, open, info).await?;
+        let mut clear_text = None;
         let (access, lease, recorded) = match how {
             How::Nothing => (Access::Open, None, None),
             How::Files => (Access::Projected(files), None, Some(ProjectedHow::Home)),
             How::Gateway(upstream) => {
+                clear_text = goes_in_clear(&upstream.base_url).then(|| CLEAR_TEXT.to_owned());
                 let socket = Some(places.gateway());
                 let tokens_left = tokens_left(open);
                 let pass = Pass { run: open.run, upstream, tokens_left, socket };
@@ -57,7 +65,7 @@ impl Granted {
         };
         let profile = open.backend_profile.profile.clone();
         let projected = recorded.map(|how| Report::Projected { profile, keys, how });
-        Ok(Granted { access, lease, projected, said, known })
+        Ok(Granted { access, lease, projected, said, clear_text, known })
     }
 
     /// What must never be said.
@@ -80,6 +88,14 @@ async fn read(edge: &Shared, open: &OpenRun, info: &BackendInfo) -> Result<Proje
     let scope: SecretScope = open.execution_policy.secret_scope.clone().unwrap_or_default();
     let read = tokio::task::spawn_blocking(move || project(&secrets, &profile, &scope, &info)).await;
     read.map_err(|error| own_fault("the secrets could not be read", &error))?
+}
+
+/// Whether what is sent there can be read by others on the way.
+fn goes_in_clear(base_url: &str) -> bool {
+    let Some(rest) = base_url.strip_prefix("http://") else { return false };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = if host.starts_with('[') { host } else { host.split(':').next().unwrap_or_default() };
+    !(host == "localhost" || host.starts_with("127.") || host.starts_with("[::1]"))
 }
 
 /// How many tokens the run may still use, where that is limited.

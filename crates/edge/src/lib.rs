@@ -3,7 +3,7 @@
 //! An [`Edge`] accepts the runs that the hub hands it over a link, prepares a checkout of its own for each, drives the backend in
 //! it, takes secrets and private paths out of what the backend says, and judges by the gate what needs no person. It keeps no
 //! record of its own: what is durable is what the hub said is. Each run has one directory, `runs/<run id>` in the edge's home:
-//! `checkout`, `base`, `applied`, `home` (with `tmp`), `custody.lock`, `owner.json`, and `collected.json` once its checkout is gone.
+//! `checkout`, `base`, `applied`, `home` (with `tmp`), `notes`, `custody.lock`, `owner.json`, and `collected.json` once its checkout is gone.
 
 mod applying;
 mod asks;

@@ -78,6 +78,11 @@ impl Places {
         self.directory.join("custody.lock")
     }
 
+    /// What an adapter keeps of the run for itself. It lies where no agent writes.
+    pub(crate) fn notes(&self) -> PathBuf {
+        self.directory.join("notes")
+    }
+
     /// Where its sandbox finds the gateway.
     pub(crate) fn gateway(&self) -> PathBuf {
         self.directory.join("gateway.sock")
@@ -105,6 +110,7 @@ impl Places {
     pub(crate) fn make(&self) -> io::Result<()> {
         private::make_directory(&self.directory)?;
         private::make_directory(&self.home())?;
+        private::make_directory(&self.notes())?;
         private::make_directory(&self.temporary())
     }
 
@@ -158,6 +164,7 @@ impl Places {
     /// Removes what a run that is over no longer needs. The checkout stays for review, and what was applied for taking it back.
     pub(crate) fn tidy(&self) -> io::Result<()> {
         discard(&self.home())?;
+        discard(&self.notes())?;
         for draft in [self.checkout(), self.base()] {
             discard(&draft.with_extension("draft"))?;
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -40,6 +41,10 @@ pub(crate) fn checks(open: &OpenRun) -> Vec<String> {
 /// Why a backend that cannot ask does not run here.
 const CANNOT_ASK: &str = "the backend cannot ask people, so it runs only in a sandbox that denies what they would be asked about: \
                           install bubblewrap, and give its agent network = \"deny\" (and sandbox = \"read-only\" under the strict preset)";
+
+/// Why a run of a session that another one uses does not start.
+const IN_USE: &str = "another run of the session is at work; give that one a further turn, wait for its end, or start a run in a \
+                      session of its own";
 
 /// A run that is ready to start.
 pub(crate) struct Prepared {
@@ -96,10 +101,6 @@ pub(crate) async fn prepare(
 
     places.make().map_err(|error| own_fault("the run's directory cannot be made", &error))?;
     let held = places.held().await.map_err(|error| own_fault("the run's directory is in use", &error))?;
-    let shared = Places::of_session(&edge.home, open.session, &open.backend_profile.profile);
-    let session_home = SessionHome::enter(&shared).await;
-    let session_home =
-        session_home.map_err(|error| own_fault("the session's directory cannot be made", &error))?;
     let settled = edge.supervision.settled(&places.lock()).await;
     settled.map_err(|error| own_fault("processes of an earlier session are still there", &error))?;
     note("processes", "none of an earlier session is left".to_owned());
@@ -112,6 +113,12 @@ pub(crate) async fn prepare(
             FailureKind::BackendSpawnFailed,
             format!("this edge has no backend of kind {kind}"),
         )
+    })?;
+    let shared = Places::of_session(&edge.home, open.session, &open.backend_profile.profile);
+    let session_home = SessionHome::enter(&shared, backend.info().private_files).await;
+    let session_home = session_home.map_err(|error| match error.kind() {
+        ErrorKind::ResourceBusy => Failure::new(Code::Conflict, IN_USE),
+        _ => own_fault("the session's directory cannot be made", &error),
     })?;
     // What the secrets hold is known before anything is said, also that they are missing.
     let granted = Granted::to(edge, open, places, &backend.info()).await;
@@ -127,7 +134,7 @@ pub(crate) async fn prepare(
     let policy =
         policy.ok_or_else(|| Failure::new(Code::PermissionDenied, "the edge holds no policy to judge by"))?;
     note("policy", format!("version {}, preset {}", policy.version, open.approval_policy.preset));
-    let Granted { access, lease, projected, said, .. } = granted?;
+    let Granted { access, lease, projected, said, clear_text, .. } = granted?;
     note("credentials", safe(&said));
 
     let needs = match &lease {
@@ -148,6 +155,7 @@ pub(crate) async fn prepare(
         checkout(edge, &*backend, open, &root, places, living).await?;
     note("checkout", safe(&in_checkout));
     degraded.extend(unasked);
+    degraded.extend(clear_text);
 
     within.readable = borrowed;
     let InForce { confinement, found: in_force, degraded: unconfined } =

@@ -71,15 +71,13 @@ pub(crate) async fn run(
         Ok(_) | Err(_) => return,
     };
     let lock = places.lock();
-    let private = prepared.backend.info().private_files;
     let session_home =
         Drive::new(&edge, open, outbox, said, closing, &prepared).go(&edge, prepared, &places).await;
     if let Err(error) = edge.supervision.settled(&lock).await {
         tracing::error!(%error, "processes of a closed session are still there");
     }
-    if let Err(error) = session_home.leave(private).await {
-        tracing::error!(%error, "secrets of a closed session could not be removed; they go when the edge starts again");
-    }
+    // Not before: what is stopped may write until then.
+    drop(session_home);
 }
 
 /// Waits until the session is to close.
@@ -249,6 +247,7 @@ impl Drive {
             start: self.open.start.clone(),
             directory: places.checkout(),
             home: Places::of_session(&edge.home, self.open.session, &self.open.backend_profile.profile),
+            notes: places.notes(),
             policy: self.open.execution_policy.clone(),
             access,
             confined: matches!(confinement, Confinement::Within(_)),
@@ -348,6 +347,16 @@ impl Drive {
             if matches!(signal, Signal::Ended { .. } | Signal::TurnEnded { .. }) {
                 reports.extend(self.raw.take());
             }
+            let signal = match (signal, &self.metered) {
+                // What the gateway counts is what counts.
+                (Signal::Status { phase, model, version, thread, usage: Some(_) }, Some(_)) => {
+                    if model.is_none() && version.is_none() && thread.is_none() {
+                        continue;
+                    }
+                    Signal::Status { phase, model, version, thread, usage: None }
+                }
+                (signal, _) => signal,
+            };
             match signal {
                 Signal::Raw { told, line } => reports.extend(self.raw.keep(told, &line)),
                 Signal::Ask { key, request } => {

@@ -18,7 +18,7 @@ use crate::approvals::waits;
 use crate::edges::EdgeHandle;
 use crate::record::{Fact, Standing};
 use crate::recovery::reopening;
-use crate::review::{keep, keep_texts};
+use crate::review::keep;
 use crate::translate::{
     DEATHS_MAX, Terms, Translated, answer, batch_append, failed, status, translate, withdrawn,
 };
@@ -345,8 +345,7 @@ impl<'a> Driver<'a> {
         }
         // A rule that holds once is used up before it has served: what dies in between costs a question, not a second use.
         self.engine.rules_used(reports.iter().filter_map(rule_used).collect()).await;
-        keep(self.engine.recorder(), &mut self.parts, reports).await?;
-        let texts = keep_texts(self.engine.recorder(), reports).await?;
+        let texts = keep(self.engine.recorder(), &mut self.parts, reports).await?;
         let mut made = Translated::default();
         let mut ended = false;
         let terms = Terms {

@@ -17,12 +17,14 @@ pub(crate) const REVIEW_KEY: &str = "review";
 /// How many files are given at a time.
 pub(crate) const DIFF_FILES_MAX: usize = 500;
 
-/// Keeps the parts of a diff that are among the reports.
+/// Keeps what of the reports is too long for an event, redacted once more: the parts of a diff, and texts that become artifacts (raw
+/// lines and logs of steps), which it gives in their order.
 pub(crate) async fn keep(
     recorder: &Recorder,
     parts: &mut DiffParts,
     reports: &[Report],
-) -> Result<(), EngineError> {
+) -> Result<Vec<ArtifactContent>, EngineError> {
+    let mut kept = Vec::new();
     for report in reports {
         match report {
             Report::DiffFiles { files } => {
@@ -39,25 +41,16 @@ pub(crate) async fn keep(
                 });
                 parts.texts.push(recorder.store.put(Safe::array(texts).into()).await?);
             }
+            Report::Debug { text, .. } | Report::Log { text, .. } => {
+                let safe: Safe<Vec<u8>> = recorder.redactor.text(Kind::Text, text).into();
+                let bytes = safe.len() as u64;
+                let blob = recorder.store.put(safe).await?;
+                // The edge has taken out what it knows, so that it was changed is always to be assumed.
+                let media_type = "text/plain".to_owned();
+                kept.push(ArtifactContent { blob, bytes, media_type, redacted: true });
+            }
             _ => {}
         }
-    }
-    Ok(())
-}
-
-/// Keeps the long texts that are among the reports, redacted once more: raw lines and logs of steps.
-pub(crate) async fn keep_texts(
-    recorder: &Recorder,
-    reports: &[Report],
-) -> Result<Vec<ArtifactContent>, EngineError> {
-    let mut kept = Vec::new();
-    for report in reports {
-        let (Report::Debug { text, .. } | Report::Log { text, .. }) = report else { continue };
-        let safe: Safe<Vec<u8>> = recorder.redactor.text(Kind::Text, text).into();
-        let bytes = safe.len() as u64;
-        let blob = recorder.store.put(safe).await?;
-        // The edge has taken out what it knows, so that it was changed is always to be assumed.
-        kept.push(ArtifactContent { blob, bytes, media_type: "text/plain".to_owned(), redacted: true });
     }
     Ok(kept)
 }

@@ -26,7 +26,7 @@ const QUESTION: u64 = 1;
 pub(super) async fn handshake(spec: HandshakeSpec) -> Result<String, BackendError> {
     let path = spec.environment.get("PATH").map(OsString::from);
     let program = Program::of(&spec.profile, path.as_deref())?;
-    let home = Home::prepare(&spec.home, &[config::plain(&spec.directory)])?;
+    let home = Home::prepare(&spec.home, vec![config::plain(&spec.directory)]).await?;
     let mut environment = spec.environment;
     environment.insert("CODEX_HOME".to_owned(), home.path.to_string_lossy().into_owned());
     let launch = Launch {

@@ -122,6 +122,7 @@ impl Stage {
             start,
             directory: self.directory(),
             home: self.root.path().join("home"),
+            notes: self.root.path().join("notes"),
             policy: ExecutionPolicy::default(),
             access: Access::Open,
             confined: false,

@@ -70,6 +70,11 @@ pub(super) async fn restore(home: Home, matches: ArgMatches) -> Result<u8, Actio
             "\nThe database is PostgreSQL's and was not in it: restore that with pg_restore or psql.",
         );
     }
+    if !manifest.has_secrets() {
+        text.push_str(
+            "\nNo keys to model providers were in it. See which are to be set again with: runyard secrets check",
+        );
+    }
     text.push_str("\nLook at it with: runyard log verify, runyard doctor. Go on with: runyard up");
     let data = json!({
         "home": home.path().display().to_string(),
@@ -79,6 +84,7 @@ pub(super) async fn restore(home: Home, matches: ArgMatches) -> Result<u8, Actio
         "bytes": manifest.bytes(),
         "database": manifest.database,
         "checkouts": manifest.checkouts,
+        "secrets": manifest.has_secrets(),
         "movedAside": aside.map(|aside| aside.display().to_string()),
     });
     Ok(show(&matches, data, text))

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::changes::{Applied, Applying, DiffReady};
 use super::facts::*;
+use super::telling::{PlanUpdated, Reasoning, SecretsProjected};
 
 /// An event that this version cannot read.
 #[derive(Debug, thiserror::Error)]

@@ -13,7 +13,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, getppid, getsid, pidfd_open, set_parent_process_death_signal, setsid,
+    DumpableBehavior, Pid, PidfdFlags, Signal, getpid, getppid, getsid, pidfd_open, set_dumpable_behavior,
+    set_parent_process_death_signal, setsid,
 };
 
 use super::forwarder::{self, FORWARDER};
@@ -40,6 +41,9 @@ pub fn supervise(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         return forwarder::forward(arguments);
     }
     let (Some(argument), None) = (arguments.next(), arguments.next()) else { return MISUSED };
+    // What a program is given passes through here: no other process of this user looks into it, and no core file holds it. The
+    // program is as it would be without us, since executing it undoes this.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let Ok(control) = take_control() else { return MISUSED };
     // It is a name to look at, no more.
     let _ = rustix::thread::set_name(NAME);

@@ -227,6 +227,11 @@ impl Place {
         hub
     }
 
+    /// Keeps a secret of a profile where the edge looks for it.
+    pub(crate) fn secret(&self, profile: &str, key: &str, value: &str) {
+        Secrets::at(self.kept.path().join("secrets")).set(profile, key, value.as_bytes()).unwrap();
+    }
+
     /// A run in the workspace, planned and never handed out before.
     pub(crate) fn open(&self, number: u8) -> OpenRun {
         OpenRun {

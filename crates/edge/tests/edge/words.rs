@@ -1,8 +1,9 @@
 //! What leaves the edge: no secret, no private path, bounded, in few pieces.
 
-use runyard_backend::link::Report;
-use runyard_backend::{JournalError, Signal, Stream};
-use runyard_domain::run::{ToolOutcome, TurnOutcome};
+use runyard_backend::link::{Report, ToEdge};
+use runyard_backend::{Access, JournalError, Signal, Stream};
+use runyard_domain::run::{ProjectedHow, ToolOutcome, TurnOutcome};
+use runyard_domain::{ProviderCredential, SecretRef, SecretScope};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -124,6 +125,47 @@ async fn b09_small_pieces_are_put_together_and_wait_only_a_moment() {
     let expected: String = (0..100).map(|number| format!("{number}\n")).collect();
     let reports = hub.reports().await;
     assert_eq!((reports.len(), text_of(&reports)), (1, expected));
+}
+
+#[tokio::test(start_paused = true)]
+async fn b17_what_an_edge_reads_never_crosses_its_link() {
+    const KEY: &str = "plain-words-that-no-form-gives-away";
+    let place = Place::new().await;
+    place.secret("puppet", "auth.json", &json!({ "OPENAI_API_KEY": KEY }).to_string());
+    let mut hub = place.link().await;
+    let mut open = place.open(1);
+    open.backend_profile.required_secret_keys = vec!["auth.json".to_owned()];
+    let secret_ref = SecretRef { name: "puppet".to_owned(), keys: vec!["auth.json".to_owned()] };
+    let credential = ProviderCredential { profile: "puppet".to_owned(), secret_ref };
+    open.execution_policy.secret_scope = Some(SecretScope { provider_credentials: vec![credential] });
+    hub.send(ToEdge::Open(Box::new(open))).await;
+    let mut crossed = Vec::new();
+    for _ in 0..3 {
+        crossed.extend(hub.reports().await);
+    }
+    let projected = |report: &Report| matches!(report, Report::Projected { profile, keys, how: ProjectedHow::Home } if profile == "puppet" && keys == &["auth.json"]);
+    assert!(crossed.iter().any(projected), "{crossed:?}");
+    let puppet = hub.puppet().await;
+    let Access::Projected(files) = &puppet.spec.access else { panic!("{:?}", puppet.spec.access) };
+    assert!(String::from_utf8_lossy(&files[0].content).contains(KEY), "the adapter has it");
+    let said = vec![
+        delta(&KEY[..9]),
+        delta(&KEY[9..]),
+        message(&format!("the key is {KEY}")),
+        output(Stream::Stderr, &format!("{KEY}\n")),
+        result(),
+        Signal::Error { failure_kind: None, message: format!("refused: {KEY}"), retrying: false },
+        Signal::Reasoning { item: "r".to_owned(), text: KEY.to_owned() },
+        Signal::Raw { told: true, line: format!("{{\"key\":\"{KEY}\"}}") },
+        Signal::Ask { key: "k".to_owned(), request: shell(&format!("curl -H 'x: {KEY}' host")) },
+        turn_ended(),
+    ];
+    let recording = puppet.record(said);
+    crossed.extend(hub.reports().await);
+    recorded(recording).await;
+    let crossed = serde_json::to_string(&crossed).unwrap();
+    assert!(!crossed.contains(KEY), "{crossed}");
+    assert!(crossed.contains("[REDACTED:known:"), "{crossed}");
 }
 
 #[tokio::test(start_paused = true)]
