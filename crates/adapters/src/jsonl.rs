@@ -9,7 +9,7 @@ use runyard_domain::run::FailureKind;
 use serde_json::Value;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 
-use crate::process::clip;
+use crate::cut::clip;
 
 /// No line is longer, in bytes.
 pub(crate) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -106,6 +106,7 @@ mod tests {
     use tokio::io::AsyncWriteExt;
 
     use super::*;
+    use crate::cut::tests::{SECRET, holds_no_part};
 
     async fn all(text: &[u8]) -> Result<Vec<Value>, FailureKind> {
         let mut lines = JsonLines::new(text);
@@ -131,11 +132,25 @@ mod tests {
     #[tokio::test]
     async fn c09_lines_are_kept_as_they_came_also_what_is_no_json() {
         let mut lines = JsonLines::new(&b"{\"a\": 1}\n\nnot json at all\n"[..]);
-        lines.keep(8);
+        lines.keep(12);
         assert!(lines.next().await.is_ok());
         assert!(lines.next().await.is_err());
         assert_eq!(lines.take_kept(), ["{\"a\": 1}", "not json…"]);
         assert_eq!(lines.take_kept(), [""; 0]);
+    }
+
+    #[tokio::test]
+    async fn b12_neither_a_kept_line_nor_a_complaint_ends_with_part_of_a_secret() {
+        for before in SHOWN_BYTES_MAX - SECRET.len() - 8..SHOWN_BYTES_MAX {
+            let line = format!("{} \"{SECRET}\" {}", "-".repeat(before), "and so on".repeat(100));
+            let mut lines = JsonLines::new(line.as_bytes());
+            lines.keep(SHOWN_BYTES_MAX);
+            let error = lines.next().await.unwrap_err();
+            for shown in lines.take_kept().iter().chain([&error.message]) {
+                assert!(shown.ends_with('…'), "{shown}");
+                holds_no_part(&shown.replace(SECRET, ""));
+            }
+        }
     }
 
     #[tokio::test]

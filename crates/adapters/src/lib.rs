@@ -2,6 +2,7 @@
 
 mod action;
 pub mod codex;
+mod cut;
 mod jsonl;
 mod process;
 

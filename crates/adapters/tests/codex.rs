@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
+mod planted;
 mod support;
 
 use std::path::Path;
@@ -418,6 +419,26 @@ async fn b10_a_provider_that_fails_for_a_moment_does_not_fail_the_turn() {
     assert_eq!(messages(&signals), ["It works."], "{signals:#?}");
     let goes_on = |signal: &Signal| matches!(signal, Signal::Error { retrying: true, message, .. } if message.contains("the turn goes on"));
     assert_eq!(signals.iter().filter(|signal| goes_on(signal)).count(), 1, "{signals:#?}");
+}
+
+#[tokio::test]
+async fn c16_a_turn_that_the_gateway_refused_for_its_budget_is_not_begun_again() {
+    const SHORT: &[Duration] = &[Duration::from_millis(1); 2];
+    let scenarios = tempfile::tempdir().unwrap();
+    let refusal = "[[step]]\n[step.refuse]\nstatus = 400\nkind = \"budget_exceeded\"\ncode = \"budget_exceeded\"\n\
+                   message = \"budget_exceeded: the run's budget of tokens is used up\"\n";
+    std::fs::write(scenarios.path().join("budget.toml"), refusal).unwrap();
+    let options = Options { scenarios: Some(scenarios.path().to_owned()), ..Options::default() };
+    let mut codex = Codex::with(options).await;
+    codex.pauses = SHORT;
+    let mut live = codex.fresh("[[scenario:budget]]").await;
+    live.turn_over(Decide::Wait, 1).await;
+    let signals = live.recorder.signals();
+    live.over().await;
+    let (kind, message) = failure(&signals);
+    assert_eq!(kind, FailureKind::BackendFailed);
+    assert!(message.contains("budget_exceeded"), "{message}");
+    assert_eq!(codex.provider.requests().iter().filter(|request| request.method == "POST").count(), 1);
 }
 
 #[tokio::test]

@@ -135,10 +135,10 @@ fn b08_the_fields_that_are_read_and_said_are_there() {
     let schema = Schema::made();
     #[rustfmt::skip]
     let table: &[(&str, &[&str], &[&str])] = &[
-        ("ThreadStartParams",                     &[],                                    &["cwd", "approvalPolicy", "sandbox"]),
-        ("ThreadResumeParams",                    &["threadId"],                          &["cwd", "approvalPolicy", "sandbox", "excludeTurns"]),
-        ("ThreadStartResponse",                   &["thread", "model", "approvalPolicy", "sandbox"], &[]),
-        ("ThreadResumeResponse",                  &["thread", "model", "approvalPolicy", "sandbox"], &[]),
+        ("ThreadStartParams",                     &[],                                    &["cwd", "approvalPolicy", "approvalsReviewer", "sandbox"]),
+        ("ThreadResumeParams",                    &["threadId"],                          &["cwd", "approvalPolicy", "approvalsReviewer", "sandbox", "excludeTurns"]),
+        ("ThreadStartResponse",                   &["thread", "model", "approvalPolicy", "approvalsReviewer", "sandbox"], &[]),
+        ("ThreadResumeResponse",                  &["thread", "model", "approvalPolicy", "approvalsReviewer", "sandbox"], &[]),
         ("Thread",                                &["id", "cliVersion"],                  &[]),
         ("TurnStartParams",                       &["input", "threadId"],                 &[]),
         ("TurnStartResponse",                     &["turn"],                              &[]),

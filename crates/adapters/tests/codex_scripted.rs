@@ -126,6 +126,12 @@ async fn b10_t2_each_failure_of_a_turn_has_its_kind() {
         ("cut", http("responseStreamDisconnected", json!(null)), K::ProviderUnavailable, 3),
         ("Missing environment variable: `KEY`.", json!("other"), K::SecretUnavailable, 1),
         ("no such model", json!("modelNotFound"), K::BackendFailed, 1),
+        (
+            "unexpected status 400 Bad Request: budget_exceeded: the run's budget of tokens is used up",
+            json!("other"),
+            K::BackendFailed,
+            1,
+        ),
         ("a shape of tomorrow", json!({ "newThing": [1] }), K::BackendFailed, 1),
     ] {
         let turns =

@@ -330,6 +330,8 @@ pub enum Report {
         offset: u64,
         /// How many bytes were left out of them and not yet said to be.
         omitted: u64,
+        /// How many bytes are neither in them nor here.
+        lost: u64,
     },
     /// The backend asks for something that a person must decide.
     Asked {

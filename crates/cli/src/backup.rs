@@ -97,8 +97,9 @@ pub(crate) fn commands(home: &Home) -> Vec<ExtraCommand> {
         .after_help(
             "It holds the record, workspaces, trust, the installation's own keys and token, configuration and the agents' own \
              threads: keep it as safe as the data directory.\n\
-             Without --secrets no key to a model provider is in it, and they are set again after a restore. What an agent was given \
-             of them for a run is never in it, nor are secrets that \"secrets_directory\" of [edge] puts elsewhere.\n\
+             Without --secrets the keys to model providers are left out, and set again after a restore. The files by which an agent \
+             was given them for a run are never in it, nor are secrets that \"secrets_directory\" of [edge] puts elsewhere. An agent \
+             that has its key, without the gateway, may have written it into its own thread.\n\
              Without --checkouts a run that has not ended when it is made ends after a restore, and its changes are lost; so are \
              changes of ended runs that were not applied yet.\n\
              With PostgreSQL the database is not in it: use pg_dump for that.",
@@ -129,22 +130,18 @@ async fn back_up(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
             "There is nothing to back up yet: there is no data directory.",
         ));
     }
-    let content = Content {
-        checkouts: matches.get_flag("checkouts"),
-        secrets: matches.get_flag("secrets"),
-        ..Content::of(&home, &configuration)?
-    };
+    let content = Content::of(&home, &configuration, &matches)?;
     let unfinished = Unfinished::begin(&home, &target)?;
     let data = unfinished.path.join(DATA);
     make_directory(&data).map_err(unwritten(&target))?;
     // Before the other files: what they say may then be later than the record, as after a crash, and never earlier.
     let database = copy_database(&Database::of(&home, &configuration), &data.join("runyard.db")).await?;
-    let (left_out, content) = (content.clone(), content);
+    let wanted = content.clone();
     let manifest = blocking(move || {
-        tree::copy(home.path(), &data, &|path| left_out.leaves_out(path))?;
+        tree::copy(home.path(), &data, &|path| wanted.leaves_out(path))?;
         let entries = tree::entries(&data)?;
         let runyard = env!("CARGO_PKG_VERSION").to_owned();
-        let (format, made_at, checkouts) = (FORMAT.to_owned(), SystemClock.now(), left_out.checkouts);
+        let (format, made_at, checkouts) = (FORMAT.to_owned(), SystemClock.now(), wanted.checkouts);
         Ok(Manifest { format, version: VERSION, made_at, runyard, database, checkouts, entries })
     });
     let manifest = manifest.await?.map_err(unwritten(&target))?;

@@ -28,7 +28,8 @@ fn with_program(program: &Path, secret: Option<&str>) -> Home {
     let home = Home::with(&format!("[backend.codex]\ncommand = [{program:?}]\n"));
     if let Some(value) = secret {
         std::fs::create_dir_all(home.path("secrets/codex")).unwrap();
-        std::fs::write(home.path("secrets/codex/auth.json"), value).unwrap();
+        let auth = json!({ "OPENAI_API_KEY": value }).to_string();
+        std::fs::write(home.path("secrets/codex/auth.json"), auth).unwrap();
     }
     home
 }
@@ -193,10 +194,7 @@ fn a_check_with_the_real_codex_finds_its_version_its_secret_and_that_it_answers(
     assert_eq!(exit, 0, "{found}");
     let (ok, version, _) = part(&found, "program");
     assert!(ok && version.starts_with("codex-cli "), "{found}");
-    assert_eq!(
-        part(&found, "secrets"),
-        (true, "auth.json; the edge's gateway keeps the provider's key to itself", "")
-    );
+    assert_eq!(part(&found, "secrets"), (true, "auth.json of codex, held by the gateway", ""));
     let (ok, answer, _) = part(&found, "handshake");
     assert!(ok && answer.starts_with("it answers as "), "{found}");
     assert!(part(&found, "sandbox").0, "{found}");
@@ -205,6 +203,18 @@ fn a_check_with_the_real_codex_finds_its_version_its_secret_and_that_it_answers(
     assert_eq!(std::fs::read_dir(home.path("edge/checks")).unwrap().count(), 0, "its place is gone");
     let text = home.run(["backends", "check", "codex", "--output", "text"]).stdout;
     assert!(text.starts_with("codex could be used now\n  ✓ program "), "{text}");
+}
+
+#[test]
+fn b13_a_check_says_what_a_run_could_not_use() {
+    for auth in ["garbage{", "{}", "{\"OPENAI_API_KEY\": \"\"}", "{\"tokens\": {\"access\": \"a-login\"}}"] {
+        let home = with_program(&support::codex::program(), Some(VALUE));
+        std::fs::write(home.path("secrets/codex/auth.json"), auth).unwrap();
+        let ran = home.run(["backends", "check", "codex"]);
+        let (exit, found) = checked(&ran);
+        assert_eq!((exit, part(&found, "secrets").0), (1, false), "{auth}: {found}");
+        assert!(!ran.stdout.contains("a-login"), "{found}");
+    }
 }
 
 #[test]
@@ -218,8 +228,9 @@ fn b13_a_check_says_what_is_missing_and_how_to_get_it() {
         !ok && why.contains("there is no program codex") && next.contains("npm install -g @openai/codex"),
         "{found}"
     );
-    let secrets = (false, "auth.json of deepseek is missing", "Run: runyard secrets set deepseek auth.json");
-    assert_eq!(part(&found, "secrets"), secrets, "{found}");
+    let (ok, why, next) = part(&found, "secrets");
+    assert!(!ok && why.starts_with("auth.json of deepseek is missing"), "{found}");
+    assert_eq!(next, "Run: runyard secrets set deepseek auth.json");
     assert!(!part(&found, "handshake").0, "{found}");
     let (ok, _, next) = part(&found, "sandbox");
     assert!(ok && next.contains("bubblewrap"), "without one runs are degraded, and not refused: {found}");

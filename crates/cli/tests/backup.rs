@@ -1,5 +1,6 @@
 //! A whole installation copied while it is used, and put back: with its runs, its workspaces, its trust and its keys.
 //!
+//! clause: B06
 //! clause: C08
 //! clause: J07
 
@@ -297,4 +298,91 @@ fn with_postgresql_everything_else_is_kept_and_the_database_is_said_to_be_its_ow
     let put = other.run(["restore", copy.to_str().unwrap(), "--output", "text"]);
     assert!(put.exit == 0 && put.stdout.contains("pg_restore"), "{}{}", put.stdout, put.stderr);
     assert!(other.path("runyard.toml").exists());
+}
+
+const KEY: &str = "pl4nted-and-quite-plain-words-8841";
+
+/// Puts a key wherever one may lie while agents work.
+fn plant(home: &Home) {
+    let auth = json!({ "OPENAI_API_KEY": KEY }).to_string();
+    assert_eq!(home.run_with(["secrets", "set", "codex", "auth.json"], auth.as_bytes()).exit, 0);
+    let session = "edge/sessions/ses_01/codex/codex";
+    for name in ["auth.json", "config.toml", "shell_snapshots/a.sh", "tmp/a", "sessions/rollout.jsonl"] {
+        let path = home.path(session).join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, if name.starts_with("sessions") { "a thread" } else { KEY }).unwrap();
+    }
+    let check = home.path("edge/checks/ab/session");
+    std::fs::create_dir_all(&check).unwrap();
+    std::fs::write(check.join("auth.json"), KEY).unwrap();
+}
+
+/// Where the key is in a backup.
+fn with_key(backup: &Path) -> Vec<PathBuf> {
+    let holds = |(_, bytes): &(PathBuf, Vec<u8>)| bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes());
+    content(backup).into_iter().filter(holds).map(|(path, _)| path).collect()
+}
+
+#[test]
+fn b06_no_key_to_a_provider_is_in_a_backup_unless_that_is_asked_for_and_both_ways_it_is_said() {
+    let home = Home::with("");
+    plant(&home);
+    let made = home.run(["backup", "plain"]).data();
+    assert_eq!((&made["secrets"], &made["secretsElsewhere"]), (&json!(false), &Value::Null), "{made}");
+    let plain = home.beside("plain");
+    assert_eq!(with_key(&plain), Vec::<PathBuf>::new());
+    let thread = "edge/sessions/ses_01/codex/codex/sessions/rollout.jsonl";
+    assert_eq!(std::fs::read(plain.join("data").join(thread)).unwrap(), b"a thread");
+    let told = home.run(["backup", "told", "--output", "text"]).stdout;
+    assert!(told.contains("The keys to model providers are not in it (--secrets)"), "{told}");
+
+    let other = Home::new();
+    let put = other.run(["restore", plain.to_str().unwrap(), "--output", "text"]);
+    assert!(put.exit == 0 && put.stdout.contains("runyard secrets check"), "{}{}", put.stdout, put.stderr);
+    assert!(!other.path("secrets").exists());
+    assert_eq!(other.run(["secrets", "check", "codex"]).exit, 1, "it is to be set again");
+
+    let made = home.run(["backup", "whole", "--secrets"]).data();
+    assert_eq!(made["secrets"], true, "{made}");
+    let (whole, secret) = (home.beside("whole"), Path::new("data/secrets/codex/auth.json"));
+    assert_eq!(with_key(&whole), [secret], "and what a run was given is not in it");
+    let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(whole.join(secret)), mode(whole.join("data/secrets"))), (0o600, 0o700));
+    let told = home.run(["backup", "told-whole", "--secrets", "--output", "text"]).stdout;
+    assert!(told.contains("whoever reads it has them"), "{told}");
+    let other = Home::new();
+    let put = other.run(["restore", whole.to_str().unwrap()]).data();
+    assert_eq!(put["secrets"], true, "{put}");
+    assert_eq!(mode(other.path("secrets/codex/auth.json")), 0o600);
+    assert_eq!(other.run(["secrets", "check", "codex"]).exit, 0);
+}
+
+#[test]
+fn b06_secrets_in_a_directory_of_their_own_are_never_copied_and_it_is_said_where_they_are() {
+    for (place, link) in [("outside", None), ("home/inside", None), ("beyond", Some("home/secrets"))] {
+        let home = Home::with("");
+        let directory = home.beside(place);
+        match link {
+            Some(link) => std::os::unix::fs::symlink(&directory, home.beside(link)).unwrap(),
+            None => {
+                let configuration = format!("[edge]\nsecrets_directory = {directory:?}\n");
+                std::fs::write(home.path("runyard.toml"), configuration).unwrap();
+            }
+        }
+        std::fs::create_dir_all(directory.join("codex")).unwrap();
+        std::fs::write(directory.join("codex/auth.json"), KEY).unwrap();
+        for (name, more) in [("plain", None), ("asked", Some("--secrets"))] {
+            let made = home.run(["backup", name].into_iter().chain(more)).data();
+            assert_eq!(made["secrets"], false, "{made}");
+            assert_eq!(made["secretsElsewhere"], directory.canonicalize().unwrap().to_str().unwrap());
+            assert_eq!(with_key(&home.beside(name)), Vec::<PathBuf>::new(), "{place}");
+        }
+        let told = home.run(["backup", "told", "--secrets", "--output", "text"]).stdout;
+        assert!(told.contains("yours to back up"), "{told}");
+    }
+    let home = Home::new();
+    let configuration = format!("[edge]\nsecrets_directory = {:?}\n", home.path(""));
+    std::fs::create_dir(home.path("")).unwrap();
+    std::fs::write(home.path("runyard.toml"), configuration).unwrap();
+    assert_eq!(home.run(["backup", "copy"]).failure().1, "VALIDATION_ERROR", "they cannot be told apart");
 }

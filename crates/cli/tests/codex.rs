@@ -106,48 +106,57 @@ fn j05_an_approval_is_answered_after_the_hub_with_its_edge_was_killed() {
     finished(&bench, &api, &run);
 }
 
-/// The run's turn is in the middle of a long answer.
+/// A text that takes some seconds.
+const PACED: &str = "about = \"A text that takes some seconds.\"\n\n[[step]]\nanswer = { say = [\"word \"], repeat = 25, pause_ms = 120 }\n";
+
+/// A bench whose model takes its time.
+fn paced() -> (Bench, tempfile::TempDir) {
+    let scenarios = tempfile::tempdir().unwrap();
+    std::fs::write(scenarios.path().join("paced.toml"), PACED).unwrap();
+    (Bench::with("", Some(scenarios.path())), scenarios)
+}
+
+/// The run's turn is in the middle of its answer.
 #[track_caller]
 fn speaks(api: &Api, run: &str) {
     eventually("it speaks", || kinds(&api.events(run)).contains(&"run.message.delta").then_some(()));
 }
 
+/// It was resumed in the same turn, said all of its answer, and ended.
+#[track_caller]
+fn went_on(api: &Api, run: &str) {
+    let done = api.until(run, "completed");
+    assert_eq!(done["response"], "word ".repeat(25), "{done}");
+    let events = api.events(run);
+    assert!(events.iter().any(|event| event["payload"]["phase"] == "resumed"), "{:?}", kinds(&events));
+    let turns = kinds(&events).iter().filter(|kind| **kind == "run.turn.started").count();
+    assert_eq!(turns, 1, "it is the same turn");
+    nothing_left(run);
+}
+
 #[test]
 fn j05_a_turn_goes_on_after_codex_was_killed_in_the_middle_of_it() {
-    let bench = Bench::new();
+    let (bench, _scenarios) = paced();
     let (_hub, api) = bench.yard.up();
-    let run = bench.start(&api, "codex", "[[scenario:slow]]");
+    let run = bench.start(&api, "codex", "[[scenario:paced]]");
     speaks(&api, &run);
     for pid in codex_of(&run) {
         send(pid, Signal::KILL);
     }
-    eventually("it is resumed", || {
-        let resumed = |event: &Value| event["payload"]["phase"] == "resumed";
-        api.events(&run).iter().any(resumed).then_some(())
-    });
-    api.post(&format!("/runs/{run}/cancel"), &json!({}));
-    api.until(&run, "cancelled");
-    nothing_left(&run);
+    went_on(&api, &run);
 }
 
 #[test]
 fn j05_a_turn_goes_on_after_the_hub_with_its_edge_was_killed_in_the_middle_of_it() {
-    let bench = Bench::new();
+    let (bench, _scenarios) = paced();
     let (hub, api) = bench.yard.up();
-    let run = bench.start(&api, "codex", "[[scenario:slow]]");
+    let run = bench.start(&api, "codex", "[[scenario:paced]]");
     speaks(&api, &run);
     hub.signal(Signal::KILL);
     hub.ended();
     nothing_left(&run);
     let again: Hub = bench.yard.home.up();
-    let api = Api::owner(&bench.yard.home, &again);
-    eventually("it is resumed", || {
-        let resumed = |event: &Value| event["payload"]["phase"] == "resumed";
-        api.events(&run).iter().any(resumed).then_some(())
-    });
-    api.post(&format!("/runs/{run}/cancel"), &json!({}));
-    api.until(&run, "cancelled");
-    nothing_left(&run);
+    went_on(&Api::owner(&bench.yard.home, &again), &run);
 }
 
 #[test]

@@ -11,47 +11,93 @@ use serde_json::json;
 
 use support::codex::{Bench, nothing_left};
 
-#[test]
-fn b10_each_failure_of_the_provider_has_its_kind_on_both_wires() {
+/// Agent, scenario, failure kind and the run's code.
+type Row = (&'static str, &'static str, &'static str, &'static str);
+
+#[track_caller]
+fn each_fails_so(table: &[Row]) {
     let bench = Bench::new();
     let (_hub, api) = bench.yard.up();
-    #[rustfmt::skip]
-    let table = [
-        ("codex",    "http-400",             "backend-failed",        "runtime_unavailable"),
-        ("codex",    "http-401",             "provider-auth-failed",  "runtime_unavailable"),
-        ("codex",    "http-403",             "provider-auth-failed",  "runtime_unavailable"),
-        ("codex",    "http-404",             "backend-failed",        "runtime_unavailable"),
-        ("codex",    "http-429",             "provider-rate-limited", "provider_rate_limited"),
-        ("codex",    "quota",                "provider-rate-limited", "provider_rate_limited"),
-        ("codex",    "http-500",             "provider-unavailable",  "provider_unavailable"),
-        ("codex",    "http-503",             "provider-unavailable",  "provider_unavailable"),
-        ("codex",    "cut",                  "provider-unavailable",  "provider_unavailable"),
-        ("codex",    "unfinished",           "provider-unavailable",  "provider_unavailable"),
-        ("codex",    "malformed",            "provider-unavailable",  "provider_unavailable"),
-        ("codex",    "html",                 "provider-unavailable",  "provider_unavailable"),
-        ("codex",    "failed-context-length","backend-failed",        "runtime_unavailable"),
-        ("codex",    "failed-quota",         "provider-rate-limited", "provider_rate_limited"),
-        ("codex",    "failed-overloaded",    "provider-unavailable",  "provider_unavailable"),
-        ("deepseek", "http-401",             "provider-auth-failed",  "runtime_unavailable"),
-        ("deepseek", "quota",                "provider-rate-limited", "provider_rate_limited"),
-        ("deepseek", "http-503",             "provider-unavailable",  "provider_unavailable"),
-        ("deepseek", "cut",                  "provider-unavailable",  "provider_unavailable"),
-        ("deepseek", "malformed",            "provider-unavailable",  "provider_unavailable"),
-    ];
-    let runs: Vec<String> = table
-        .iter()
-        .map(|(agent, scenario, ..)| bench.start(&api, agent, &format!("[[scenario:{scenario}]]")))
-        .collect();
+    let start = |(agent, scenario, ..): &Row| bench.start(&api, agent, &format!("[[scenario:{scenario}]]"));
+    let runs: Vec<String> = table.iter().map(start).collect();
     for ((agent, scenario, kind, code), run) in table.iter().zip(&runs) {
         let failed = api.until(run, "failed");
-        assert_eq!(
-            (&failed["failureKind"], &failed["code"]),
-            (&json!(kind), &json!(code)),
-            "{agent} {scenario}: {failed}"
-        );
+        let found = (&failed["failureKind"], &failed["code"]);
+        assert_eq!(found, (&json!(kind), &json!(code)), "{agent} {scenario}: {failed}");
         assert!(failed["recovery"].as_str().is_some_and(|recovery| !recovery.is_empty()), "{failed}");
         nothing_left(run);
     }
+}
+
+#[test]
+fn b10_what_would_fail_again_fails_at_once_and_by_its_kind_on_both_wires() {
+    #[rustfmt::skip]
+    each_fails_so(&[
+        ("codex",    "http-400",              "backend-failed",        "runtime_unavailable"),
+        ("codex",    "http-401",              "provider-auth-failed",  "runtime_unavailable"),
+        ("codex",    "http-402",              "provider-rate-limited", "provider_rate_limited"),
+        ("codex",    "http-403",              "provider-auth-failed",  "runtime_unavailable"),
+        ("codex",    "http-404",              "backend-failed",        "runtime_unavailable"),
+        ("codex",    "quota",                 "provider-rate-limited", "provider_rate_limited"),
+        ("codex",    "failed-context-length", "backend-failed",        "runtime_unavailable"),
+        ("codex",    "failed-quota",          "provider-rate-limited", "provider_rate_limited"),
+        ("codex",    "incomplete",            "backend-failed",        "runtime_unavailable"),
+        ("deepseek", "http-400",              "backend-failed",        "runtime_unavailable"),
+        ("deepseek", "http-401",              "provider-auth-failed",  "runtime_unavailable"),
+        ("deepseek", "http-402",              "provider-rate-limited", "provider_rate_limited"),
+        ("deepseek", "http-404",              "backend-failed",        "runtime_unavailable"),
+        ("deepseek", "quota",                 "provider-rate-limited", "provider_rate_limited"),
+    ]);
+}
+
+#[test]
+fn b10_what_may_pass_is_tried_again_and_then_fails_by_its_kind() {
+    #[rustfmt::skip]
+    each_fails_so(&[
+        ("codex", "http-429",            "provider-rate-limited", "provider_rate_limited"),
+        ("codex", "http-500",            "provider-unavailable",  "provider_unavailable"),
+        ("codex", "http-503",            "provider-unavailable",  "provider_unavailable"),
+        ("codex", "http-529",            "provider-unavailable",  "provider_unavailable"),
+        ("codex", "cut",                 "provider-unavailable",  "provider_unavailable"),
+        ("codex", "cut-call",            "provider-unavailable",  "provider_unavailable"),
+        ("codex", "unfinished",          "provider-unavailable",  "provider_unavailable"),
+        ("codex", "malformed",           "provider-unavailable",  "provider_unavailable"),
+        ("codex", "html",                "provider-unavailable",  "provider_unavailable"),
+        ("codex", "failed-overloaded",   "provider-unavailable",  "provider_unavailable"),
+        ("codex", "failed-server-error", "provider-unavailable",  "provider_unavailable"),
+        ("codex", "failed-rate-limit",   "provider-rate-limited", "provider_rate_limited"),
+    ]);
+}
+
+#[test]
+fn b10_what_may_pass_is_tried_again_also_behind_the_translation() {
+    #[rustfmt::skip]
+    each_fails_so(&[
+        ("deepseek", "http-429",         "provider-rate-limited", "provider_rate_limited"),
+        ("deepseek", "http-500",         "provider-unavailable",  "provider_unavailable"),
+        ("deepseek", "http-503",         "provider-unavailable",  "provider_unavailable"),
+        ("deepseek", "cut",              "provider-unavailable",  "provider_unavailable"),
+        ("deepseek", "unfinished",       "provider-unavailable",  "provider_unavailable"),
+        ("deepseek", "malformed",        "provider-unavailable",  "provider_unavailable"),
+        ("deepseek", "html",             "provider-unavailable",  "provider_unavailable"),
+        ("deepseek", "failed-overloaded","provider-unavailable",  "provider_unavailable"),
+    ]);
+}
+
+#[test]
+fn b10_a_provider_that_is_not_there_is_unavailable() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let more = format!(
+        "\n[backend.gone]\ncommand = [{:?}]\nbase_url = \"http://{closed}/v1\"\nmodel = \"gpt-5.5\"\n[agents.gone]\nbackend = \"gone\"\n",
+        support::codex::program()
+    );
+    let bench = Bench::with(&more, None);
+    bench.secret("gone", "some-key-of-nobody");
+    let (_hub, api) = bench.yard.up();
+    let run = bench.start(&api, "gone", "hello");
+    let failed = api.until(&run, "failed");
+    assert_eq!(failed["failureKind"], "provider-unavailable", "{failed}");
+    nothing_left(&run);
 }
 
 #[test]

@@ -43,6 +43,13 @@ fn turn(bench: &Bench, api: &Api, profile: &str) {
     let said = |name: &str| statuses.iter().find_map(|status| status[name].as_str());
     assert_eq!(said("version"), Some("0.166.0"), "the version that really ran");
     assert_eq!(said("model"), Some(if profile == "codex" { "gpt-5.5" } else { "deepseek-chat" }));
+    assert_eq!(done["backend"]["kind"], "codex-app-server-stdio");
+    assert_eq!(done["backend"]["found"], "codex-cli 0.166.0", "{}", done["backend"]);
+    let planned = &events.iter().find(|event| event["type"] == "run.planned").unwrap()["payload"];
+    assert_eq!(
+        (&planned["runtimeProfile"], &planned["backend"]["command"]),
+        (&json!(profile), &done["backend"]["command"])
+    );
     let word = |word: &str| events.iter().any(|event| event["payload"]["backendEvent"] == word);
     assert!(word("assistant_message") && word("terminal_status"), "{events:#?}");
     let projected: Vec<&Value> = events

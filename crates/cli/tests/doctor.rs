@@ -74,15 +74,17 @@ fn b13_each_profile_is_told_which_of_its_own_secrets_it_lacks() {
     );
     mode(&home.path(""), 0o700);
     std::fs::create_dir_all(home.path("secrets/mine")).unwrap();
-    for key in ["auth.json", "config.toml"] {
-        std::fs::write(home.path("secrets/mine").join(key), "hunter2").unwrap();
+    for (key, content) in
+        [("auth.json", "{\"OPENAI_API_KEY\": \"hunter2\"}"), ("config.toml", "a = \"hunter2\"")]
+    {
+        std::fs::write(home.path("secrets/mine").join(key), content).unwrap();
     }
     let ran = home.run(["doctor"]);
     let (exit, findings) = doctor(&ran);
     assert_eq!(exit, 0, "{findings:?}");
     check(&findings, "secrets codex", "note", "runyard secrets set codex auth.json");
     check(&findings, "secrets deepseek", "note", "runyard secrets set deepseek auth.json");
-    check(&findings, "secrets mine", "ok", "auth.json, config.toml; copied into the agent's own home");
+    check(&findings, "secrets mine", "ok", "auth.json, config.toml of mine, in the session's home");
     assert!(
         !findings.iter().any(|(what, ..)| what == "secrets open" || what == "secrets demo"),
         "{findings:?}"

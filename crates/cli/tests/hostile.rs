@@ -21,7 +21,7 @@ use support::codex::{Bench, CODEX_KEY, nothing_left};
 use support::eventually;
 
 /// What it tries, in this order.
-const ATTEMPTS: [&str; 17] = [
+const ATTEMPTS: [&str; 19] = [
     "tokens",
     "hub-token",
     "store",
@@ -33,13 +33,18 @@ const ATTEMPTS: [&str; 17] = [
     "resolve-mcp",
     "policy-http",
     "token-http",
+    "watch-own",
     "resolve-own",
     "workspace",
     "configuration",
     "checkout",
     "daemon",
     "host",
+    "plant",
 ];
+/// What it can do everywhere, and what comes to nothing: it leaves processes behind, and rules and words for the agent that comes
+/// after it.
+const TAKEN: [&str; 3] = ["watch-own", "daemon", "plant"];
 
 /// A hub with a run that waits for a person, and a workspace in which the hostile agent's script lies.
 struct Scene {
@@ -149,9 +154,13 @@ fn check(sandbox: &str, network: &str, mark: &str) {
         scene.bench.start_with(&api, "codex", "[[scenario:hostile]]", &json!({ "executionPolicy": policy }));
     let done = approve_all(&api, &run, |command| {
         // What it left behind tries to answer this very question, and notes what it was told.
-        if (sandbox, network) == ("workspace-write", "ask") && command.contains("attempts.sh workspace") {
-            let told = eventually("it tries to say yes itself", || scene.bench.file(&run, "own.txt"));
+        if network == "ask" && command.contains("attempts.sh resolve-own") {
+            let note = home.path(&format!("edge/runs/{run}/home/own.txt"));
+            let told = eventually("it tries to say yes itself", || std::fs::read_to_string(&note).ok());
             assert!(told.starts_with("HTTP/1.1 403 "), "{told}");
+        }
+        if command.contains("attempts.sh host") {
+            eventually("the daemon is there", || is_running(&scene.mark).then_some(()));
         }
     });
     assert_eq!(done["state"], "completed", "{done}");
@@ -162,13 +171,15 @@ fn check(sandbox: &str, network: &str, mark: &str) {
     assert_eq!(done["degraded"], degraded, "{done}");
 
     let events = api.events(&run);
-    let mut expected: Vec<String> = ATTEMPTS.iter().map(|name| format!("{name} failed")).collect();
-    if network != "deny" {
-        // There every host may be reached once a person said yes to the command.
-        expected.pop();
-        expected.push("host taken".to_owned());
-    }
-    assert_eq!(outcomes(&events), expected);
+    let taken = |name: &str| match name {
+        // Its own checkout is its own.
+        "checkout" => sandbox == "workspace-write",
+        // Every host may be reached once a person said yes to the command.
+        "host" => network != "deny",
+        name => TAKEN.contains(&name),
+    };
+    let outcome = |name: &&str| format!("{name} {}", if taken(name) { "taken" } else { "failed" });
+    assert_eq!(outcomes(&events), ATTEMPTS.iter().map(outcome).collect::<Vec<_>>());
     let asked = of_type(&events, "run.approval.requested");
     let asked = asked.iter().map(|asked| asked["request"]["command"].as_str().unwrap_or_default());
     for (command, name) in asked.zip(ATTEMPTS) {
@@ -190,6 +201,28 @@ fn check(sandbox: &str, network: &str, mark: &str) {
     } else {
         check_refused(&api, &run);
     }
+    check_planted(&scene, &api, &run, &policy);
+}
+
+/// What it planted has no effect on a run that continues it.
+#[track_caller]
+fn check_planted(scene: &Scene, api: &Api, run: &str, policy: &Value) {
+    let more = json!({ "continues": run, "executionPolicy": policy });
+    let next = scene.bench.start_with(api, "codex", "[[scenario:shell touch pwned.txt]]", &more);
+    let asked = api.asked(&next, &[]);
+    assert!(asked["request"]["command"].as_str().unwrap().contains("touch pwned.txt"), "{asked}");
+    assert_eq!(scene.bench.file(&next, "pwned.txt"), None, "it waits for a person");
+    let session = api.run(run)["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(api.run(&next)["sessionId"], session.as_str(), "the home is the same");
+    let homes = std::fs::read_dir(scene.bench.yard.home.path(&format!("edge/sessions/{session}"))).unwrap();
+    let homes: Vec<PathBuf> = homes.map(|home| home.unwrap().path().join("codex")).collect();
+    assert!(homes.iter().any(|home| home.join("config.toml").is_file()), "{homes:?}");
+    for name in ["rules/default.rules", "AGENTS.override.md", ".env", "hooks.json", "planted.toml"] {
+        assert!(!homes.iter().any(|home| home.join(name).exists()), "{name}");
+    }
+    api.post(&format!("/runs/{next}/cancel"), &json!({}));
+    api.until(&next, "cancelled");
+    nothing_left(&next);
 }
 
 /// What it asked of the hub was refused, and stands in the audit as its own.

@@ -1,6 +1,6 @@
 //! A run as answers show it.
 
-use runyard_domain::run::{Metrics, RunState, Task};
+use runyard_domain::run::{Metrics, Run, RunState, Task};
 use runyard_domain::{Code, WorkspaceRef};
 use runyard_engine::Standing;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -27,6 +27,9 @@ pub struct RunView {
     agent_id: String,
     /// The backend profile.
     backend_profile: String,
+    /// The program that drives it, as it is configured, and the version that ran; not in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backend: Option<RanOnView>,
     /// The conversation.
     session_id: String,
     /// Where it works.
@@ -70,6 +73,30 @@ pub struct RunView {
     response: Option<String>,
     /// Time, tokens and cost so far.
     metrics: MetricsView,
+}
+
+/// The program that drives a run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct RanOnView {
+    /// Its kind.
+    kind: String,
+    /// What is started, with its arguments.
+    command: Vec<String>,
+    /// What the edge found: the program and its version, once the run has begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found: Option<String>,
+}
+
+impl RanOnView {
+    fn of(run: &Run) -> Option<Self> {
+        let planned = run.planned.as_ref()?.backend.as_ref()?;
+        Some(RanOnView {
+            kind: planned.backend_kind.clone(),
+            command: planned.command.clone(),
+            found: run.started.as_ref().and_then(|started| started.checks.get("backend").cloned()),
+        })
+    }
 }
 
 /// The directory that a run works on.
@@ -153,6 +180,7 @@ impl RunView {
             last_event_at: updated_at.to_string(),
             agent_id: created.agent_id.clone(),
             backend_profile: created.backend_profile.clone(),
+            backend: RanOnView::of(run),
             session_id: created.session_id.to_string(),
             workspace: (&created.workspace).into(),
             edge_id: run.planned.as_ref().map(|planned| planned.edge_id.clone()),
@@ -175,7 +203,7 @@ impl RunView {
     /// As it stands in a list: with the beginning of its task, and without its response.
     pub(crate) fn listed(standing: &Standing) -> Self {
         let mut view = RunView::of(standing);
-        view.response = None;
+        (view.response, view.backend) = (None, None);
         match &mut view.task {
             TaskView::Text(text) => {
                 if let Some((end, _)) = text.char_indices().nth(LISTED_TASK_CHARS_MAX) {

@@ -34,7 +34,7 @@ pub use ids::{
     AppendId, ApprovalId, ArtifactId, CommandId, EventId, InvalidId, InvocationId, RuleId, RunId, SessionId,
     TokenId, WorkspaceId,
 };
-pub use profile::{AgentProfile, BackendProfile, Capability, Wire};
+pub use profile::{AgentProfile, BackendProfile, Capability, PlannedBackend, Wire};
 pub use surface::{Surface, UnknownSurface};
 pub use time::{InvalidTimestamp, Timestamp};
 pub use workspace::{Preparation, Workspace, WorkspaceRef};

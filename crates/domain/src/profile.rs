@@ -78,6 +78,19 @@ pub struct BackendProfile {
     pub settings: BTreeMap<String, String>,
 }
 
+/// The backend that a run was planned on, as it was configured then. It is told, and never executed: what is started comes from the
+/// configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedBackend {
+    /// Its kind.
+    pub backend_kind: String,
+    /// What is started, with its arguments.
+    pub command: Vec<String>,
+    /// Stands for the whole profile.
+    pub digest: String,
+}
+
 /// What a model provider speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

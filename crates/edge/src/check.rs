@@ -1,7 +1,7 @@
 //! Looking whether a backend profile could be used here: its program, its secrets, what confines it, and whether it answers.
 //!
-//! The program is started once, in the sandbox of a run and in a directory that is gone afterwards, without any secret: that a
-//! secret is there and can be read is looked at, and not what is in it. No provider is called.
+//! The program is started once, in the sandbox of a run and in a directory that is gone afterwards, without any secret. Of secrets
+//! it is told whether a run could use them, and no value. No provider is called.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,6 +17,7 @@ use tokio::time::timeout;
 
 use crate::edge::Shared;
 use crate::private;
+use crate::projection::check_projection;
 use crate::sandbox::{self, InForce, Needs};
 
 /// How many profiles are looked at at a time.
@@ -62,7 +63,7 @@ pub(crate) async fn check(edge: &Shared, profile: &BackendProfile) -> Vec<CheckL
         (true, true) => Some(handshake(edge, &**backend, profile, &in_force, &place).await),
     };
     let sandbox = confined(edge, in_force);
-    let lines = [Some(program), Some(secrets(edge, profile).await), Some(sandbox), handshake];
+    let lines = [Some(program), Some(secrets(edge, profile, info.clone()).await), Some(sandbox), handshake];
     lines.into_iter().flatten().map(|line| safe(&redactor, line)).collect()
 }
 
@@ -73,7 +74,7 @@ async fn program(backend: &dyn Backend, profile: &BackendProfile) -> CheckLine {
         Ok(found) => there(check, found),
         Err(error) => {
             let recovery = error.failure_kind.code().row().recovery;
-            let next = match backend.install() {
+            let next = match backend.install().filter(|_| error.message.contains("there is no program")) {
                 Some(install) => format!(
                     "Get it with: {install} — or name it in \"command\" of [backend.{}].",
                     profile.profile
@@ -85,33 +86,19 @@ async fn program(backend: &dyn Backend, profile: &BackendProfile) -> CheckLine {
     }
 }
 
-/// Whether its secrets are there and can be read.
-async fn secrets(edge: &Shared, profile: &BackendProfile) -> CheckLine {
+/// Whether a run would be given what it needs: there, readable, and in a form that can be used.
+async fn secrets(edge: &Shared, profile: &BackendProfile, info: BackendInfo) -> CheckLine {
     let check = "secrets";
     if profile.required_secret_keys.is_empty() {
         return there(check, "it needs none".to_owned());
     }
-    let (secrets, name) = (edge.secrets.clone(), profile.profile.clone());
-    let (required, optional) = (profile.required_secret_keys.clone(), profile.optional_secret_keys.clone());
+    let next = format!("Run: runyard secrets set {} {}", profile.profile, profile.required_secret_keys[0]);
+    let (secrets, profile) = (edge.secrets.clone(), profile.clone());
     // What lies on a file system elsewhere may take its time.
-    let looked = tokio::task::spawn_blocking(move || {
-        let mut found = Vec::new();
-        for key in required {
-            secrets.look(&name, &key).map_err(|error| (key.clone(), error.to_string()))?;
-            found.push(key);
-        }
-        found.extend(optional.into_iter().filter(|key| secrets.look(&name, key).is_ok()));
-        Ok::<_, (String, String)>(found)
-    });
-    let how = match profile.gateway {
-        true => "the edge's gateway keeps the provider's key to itself",
-        false => "they are copied into the agent's own home",
-    };
-    match looked.await {
-        Ok(Ok(found)) => there(check, format!("{}; {how}", found.join(", "))),
-        Ok(Err((key, why))) => {
-            missing(check, why, format!("Run: runyard secrets set {} {key}", profile.profile))
-        }
+    let found = tokio::task::spawn_blocking(move || check_projection(&secrets, &profile, &info)).await;
+    match found {
+        Ok(Ok(found)) => there(check, found),
+        Ok(Err(failure)) => missing(check, failure.message, next),
         Err(_) => {
             missing(check, "they could not be looked at".to_owned(), "Look into the edge's log.".to_owned())
         }

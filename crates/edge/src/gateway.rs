@@ -3,8 +3,10 @@
 //! ```text
 //! gateway.rs            a run's pass to it: token and base URL as long as the lease is held
 //! gateway/runs.rs       who may use it: by the digest of the token; what each has used, and its budget
+//! gateway/tally.rs      what one request costs: set aside before, counted after
 //! gateway/listening.rs  sockets: one on loopback for all runs, a Unix socket for a run whose network is cut
 //! gateway/routes.rs     one request: whose it is, whether it may be, and its body
+//! gateway/permitted.rs  what a request may ask for: nothing that makes the provider reach somebody else
 //! gateway/forward.rs    the request as the provider gets it, and the head of the answer
 //! gateway/stream.rs     the answer on its way back: counted, translated where the wire differs, the key masked
 //! gateway/course.rs     what becomes of an answer's bytes on each wire
@@ -15,7 +17,7 @@
 //! ```
 //!
 //! A run gets a token of its own. Whoever has it can ask the run's provider for responses and for the list of its models, within the
-//! run's budget, until the lease is dropped; nothing else. An answer comes back as the provider gave it, its failures too. It
+//! run's budget, until the lease ends; nothing else. An answer comes back as the provider gave it, its failures too. It
 //! retries nothing, follows no redirect, keeps no connection, and stores nothing.
 
 mod address;
@@ -24,18 +26,22 @@ mod course;
 mod forward;
 mod listening;
 mod mask;
+mod permitted;
 mod refusal;
 mod routes;
 mod runs;
 mod stream;
+mod tally;
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use runyard_domain::{RunId, Wire};
 use tokio::sync::{OnceCell, watch};
+use tokio::time::timeout;
 use zeroize::Zeroizing;
 
 use self::client::{Client, Limits, Roots};
@@ -46,6 +52,8 @@ use crate::private;
 
 /// What a token begins with.
 const TOKEN_PREFIX: &str = "ryg_";
+/// How long the end of a lease waits for what it cuts to be counted.
+const SETTLING_MAX: Duration = Duration::from_secs(2);
 
 /// A provider, and the key to it.
 #[derive(Clone)]
@@ -115,24 +123,13 @@ impl Gateway {
         let listening = self.0.listening.get_or_try_init(|| Listening::tcp(Arc::clone(server))).await?;
         let port = listening.port();
         let base_url = format!("http://127.0.0.1:{port}/v1");
-        let socket = socket.map(|path| Listening::unix(&path, Arc::clone(server))).transpose()?;
         let token = new_token()?;
-        let (closing, closed) = watch::channel(());
-        let series = u64::from_ne_bytes(private::random()?);
-        let open = Arc::new(Open::new(run, target, tokens_left, closed, series));
         let digest = Digest::of(token.as_bytes());
-        let used = open.used();
-        server.runs.add(digest, open);
-        Ok(Lease {
-            base_url,
-            port,
-            token,
-            used,
-            digest,
-            gateway: self.clone(),
-            _closing: closing,
-            _socket: socket,
-        })
+        let socket = socket.map(|path| Listening::unix(&path, Arc::clone(server), digest)).transpose()?;
+        let series = u64::from_ne_bytes(private::random()?);
+        let open = Arc::new(Open::new(run, target, tokens_left, series));
+        server.runs.add(digest, Arc::clone(&open));
+        Ok(Lease { base_url, port, token, open, digest, gateway: self.clone(), _socket: socket })
     }
 }
 
@@ -147,11 +144,9 @@ pub(crate) struct Lease {
     base_url: String,
     port: u16,
     token: Zeroizing<String>,
-    used: watch::Receiver<Used>,
+    open: Arc<Open>,
     digest: Digest,
     gateway: Gateway,
-    /// Its drop is what cuts running requests.
-    _closing: watch::Sender<()>,
     _socket: Option<Listening>,
 }
 
@@ -173,13 +168,27 @@ impl Lease {
 
     /// What has been used, as it changes.
     pub(crate) fn used(&self) -> watch::Receiver<Used> {
-        self.used.clone()
+        self.open.used()
+    }
+
+    /// Closes the way, as a drop does, and waits until what was cut is counted. Gives what was used in all.
+    pub(crate) async fn close(self) -> Used {
+        self.shut();
+        if timeout(SETTLING_MAX, self.open.settled()).await.is_err() {
+            tracing::warn!(run = %self.open.run, "a request that was cut is not counted yet");
+        }
+        *self.open.used().borrow()
+    }
+
+    fn shut(&self) {
+        self.gateway.0.server.runs.remove(self.digest);
+        self.open.close();
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.gateway.0.server.runs.remove(self.digest);
+        self.shut();
     }
 }
 

@@ -18,6 +18,9 @@ use crate::projection::{How, Projection, project};
 const CLEAR_TEXT: &str =
     "the provider's key goes over the network in clear text: base_url is http:// and not of this machine";
 
+/// What is said of a run that is given its secrets as files.
+const IN_REACH: &str = "its secrets lie in the agent's own home, where what it starts can read them: only the gateway keeps them from it";
+
 /// What a run is given to reach its provider.
 pub(crate) struct Granted {
     pub(crate) access: Access,
@@ -26,8 +29,8 @@ pub(crate) struct Granted {
     pub(crate) projected: Option<Report>,
     /// All of it in words.
     pub(crate) said: String,
-    /// That its key can be read on its way.
-    pub(crate) clear_text: Option<String>,
+    /// What of it cannot be relied on.
+    pub(crate) degraded: Option<&'static str>,
     known: Vec<Known>,
 }
 
@@ -40,12 +43,15 @@ impl Granted {
         info: &BackendInfo,
     ) -> Result<Self, Failure> {
         let Projection { how, files, mut known, keys, said } = read(edge, open, info).await?;
-        let mut clear_text = None;
+        let mut degraded = None;
         let (access, lease, recorded) = match how {
             How::Nothing => (Access::Open, None, None),
-            How::Files => (Access::Projected(files), None, Some(ProjectedHow::Home)),
+            How::Files => {
+                degraded = Some(IN_REACH);
+                (Access::Projected(files), None, Some(ProjectedHow::Home))
+            }
             How::Gateway(upstream) => {
-                clear_text = goes_in_clear(&upstream.base_url).then(|| CLEAR_TEXT.to_owned());
+                degraded = goes_in_clear(&upstream.base_url).then_some(CLEAR_TEXT);
                 let socket = Some(places.gateway());
                 let tokens_left = tokens_left(open);
                 let pass = Pass { run: open.run, upstream, tokens_left, socket };
@@ -65,7 +71,7 @@ impl Granted {
         };
         let profile = open.backend_profile.profile.clone();
         let projected = recorded.map(|how| Report::Projected { profile, keys, how });
-        Ok(Granted { access, lease, projected, said, clear_text, known })
+        Ok(Granted { access, lease, projected, said, degraded, known })
     }
 
     /// What must never be said.

@@ -31,6 +31,13 @@ impl Metered {
         }
     }
 
+    /// What the run used by now, if that was not looked at yet.
+    pub(crate) fn pending(&mut self) -> Option<Signal> {
+        let pending = self.used.has_changed().unwrap_or(true);
+        self.used.mark_unchanged();
+        pending.then(|| self.status())
+    }
+
     /// What the run used by now.
     pub(crate) fn status(&self) -> Signal {
         let used = *self.used.borrow();

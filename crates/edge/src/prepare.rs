@@ -134,7 +134,7 @@ pub(crate) async fn prepare(
     let policy =
         policy.ok_or_else(|| Failure::new(Code::PermissionDenied, "the edge holds no policy to judge by"))?;
     note("policy", format!("version {}, preset {}", policy.version, open.approval_policy.preset));
-    let Granted { access, lease, projected, said, clear_text, .. } = granted?;
+    let Granted { access, lease, projected, said, degraded: in_reach, .. } = granted?;
     note("credentials", safe(&said));
 
     let needs = match &lease {
@@ -155,7 +155,7 @@ pub(crate) async fn prepare(
         checkout(edge, &*backend, open, &root, places, living).await?;
     note("checkout", safe(&in_checkout));
     degraded.extend(unasked);
-    degraded.extend(clear_text);
+    degraded.extend(in_reach.map(str::to_owned));
 
     within.readable = borrowed;
     let InForce { confinement, found: in_force, degraded: unconfined } =

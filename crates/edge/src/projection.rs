@@ -79,7 +79,11 @@ pub(crate) fn project(
     let config = read.iter().find(|(key, _)| key == CONFIG).map(|(_, value)| value);
     let how = match auth {
         Some(auth) if by_gateway => How::Gateway(provider::upstream(profile, auth, config)?),
-        _ => How::Files,
+        Some(auth) => {
+            provider::check_credential(&profile.profile, auth)?;
+            How::Files
+        }
+        None => How::Files,
     };
     let mut known = known::of_files(&read).map_err(|error| too_much(&profile.profile, error))?;
     known.extend(profile.base_url.iter().flat_map(|url| known::of_url(url)));

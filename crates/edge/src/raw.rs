@@ -30,10 +30,12 @@ impl Raw {
             self.omitted += 1;
             return None;
         }
-        let end = line.floor_char_boundary(LINE_BYTES_MAX);
-        let safe = self.redactor.text(Kind::Text, &line[..end]).into_inner();
+        // Redacted first: what is cut in the middle is no secret any more, to a redactor.
+        let mut safe = self.redactor.text(Kind::Text, line).into_inner();
+        let end = safe.floor_char_boundary(LINE_BYTES_MAX);
         let cut =
-            if end < line.len() { format!(" … {} bytes more", line.len() - end) } else { String::new() };
+            if end < safe.len() { format!(" … {} bytes more", safe.len() - end) } else { String::new() };
+        safe.truncate(end);
         let mark = if told { "> " } else { "< " };
         let before = self.text.len();
         self.text.extend([mark, safe.as_str(), cut.as_str(), "\n"]);

@@ -268,8 +268,8 @@ impl InForce {
 }
 
 /// What is said of a run whose network is to be denied and cannot be.
-const NOT_CUT: &str = "the network is denied and not cut: the agent needs its provider, so its processes can reach the network, and \
-                       only the agent's own sandbox and the gate keep its commands from it";
+const NOT_CUT: &str = "the network is denied and not cut: without the gateway the agent must reach its provider itself, so what it \
+                       starts can reach the network too, and only the gate keeps commands from it";
 
 impl fmt::Display for Sandboxes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -71,6 +71,8 @@ struct Lane {
     log: String,
     /// How much the log may hold.
     log_max: usize,
+    /// How many bytes its events have no room for.
+    beyond: u64,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -126,7 +128,15 @@ impl Scribe {
             None => {
                 let log_max = self.log_room(&of);
                 let text = Some(Deltas::new(&self.redactor));
-                self.lanes.push(Lane { of, text, offset: 0, omitted: 0, log: String::new(), log_max });
+                self.lanes.push(Lane {
+                    of,
+                    text,
+                    offset: 0,
+                    omitted: 0,
+                    log: String::new(),
+                    log_max,
+                    beyond: 0,
+                });
                 self.lanes.len() - 1
             }
         };
@@ -295,6 +305,7 @@ impl Lane {
             }
             None => {
                 self.omitted += text.len() as u64;
+                self.beyond += text.len() as u64;
                 Vec::new()
             }
         }
@@ -311,7 +322,8 @@ impl Lane {
         let Of::Output(call, stream) = self.of else { return reports };
         let (text, offset, omitted) = (self.log, self.offset, self.omitted);
         if !text.is_empty() {
-            reports.push(Report::Log { call, stream, text, offset, omitted });
+            let lost = self.beyond.saturating_sub(text.len() as u64);
+            reports.push(Report::Log { call, stream, text, offset, omitted, lost });
         } else if omitted > 0 {
             reports.push(Report::Output { call, stream, text, offset, omitted });
         }
@@ -330,12 +342,15 @@ impl Lane {
             let kept = text.floor_char_boundary(room);
             let omitted = (text.len() - kept) as u64;
             self.log(&text[kept..]);
+            self.beyond += omitted;
             text.truncate(kept);
             if omitted > 0
                 && self.log.len() >= self.log_max
                 && let Some(deltas) = self.text.take()
             {
-                self.omitted += deltas.finish().iter().map(|piece| piece.len() as u64).sum::<u64>();
+                let rest = deltas.finish().iter().map(|piece| piece.len() as u64).sum::<u64>();
+                self.omitted += rest;
+                self.beyond += rest;
             }
             if text.is_empty() {
                 self.omitted += omitted;

@@ -20,6 +20,7 @@ use tokio::time::{sleep_until, timeout};
 use crate::asks::Asks;
 use crate::edge::Shared;
 use crate::ending;
+use crate::gateway::Lease;
 use crate::journal::{Entries, Entry, journal};
 use crate::metered::Metered;
 use crate::outbox::{Closing, Outbox};
@@ -61,7 +62,7 @@ pub(crate) async fn run(
         closing = closed(&mut closing) => Err(closing),
         prepared = accept_and_prepare(&edge, &open, &places, &mut outbox, living) => Ok(prepared),
     };
-    let prepared = match prepared {
+    let mut prepared = match prepared {
         Ok(Ok(Some(prepared))) => prepared,
         Err(Closing::Overrun) => {
             let failure = Failure::of_backend(FailureKind::BackendFailed, OVERRUN);
@@ -72,7 +73,7 @@ pub(crate) async fn run(
     };
     let lock = places.lock();
     let session_home =
-        Drive::new(&edge, open, outbox, said, closing, &prepared).go(&edge, prepared, &places).await;
+        Drive::new(&edge, open, outbox, said, closing, &mut prepared).go(&edge, prepared, &places).await;
     if let Err(error) = edge.supervision.settled(&lock).await {
         tracing::error!(%error, "processes of a closed session are still there");
     }
@@ -170,6 +171,8 @@ struct Drive {
     asks: Asks,
     /// What the backend is to be told, as soon as it takes it.
     outgoing: VecDeque<Command>,
+    /// The way through the gateway, as long as the agent is there.
+    lease: Option<Lease>,
     /// What the gateway counts, where the agent goes through it.
     metered: Option<Metered>,
     /// What its program says and is told, where that is kept.
@@ -183,7 +186,7 @@ impl Drive {
         outbox: Outbox,
         said: mpsc::Receiver<Said>,
         closing: watch::Receiver<Closing>,
-        prepared: &Prepared,
+        prepared: &mut Prepared,
     ) -> Self {
         let asks = Asks {
             run: open.run,
@@ -200,9 +203,10 @@ impl Drive {
             asked: HashSet::new(),
         };
         let scribe = Scribe::new(prepared.redactor.clone());
-        let metered = prepared.lease.as_ref().map(|lease| Metered::new(&open, lease));
+        let lease = prepared.lease.take();
+        let metered = lease.as_ref().map(|lease| Metered::new(&open, lease));
         let raw = Raw::new(prepared.redactor.clone());
-        Drive { open, outbox, said, closing, scribe, asks, outgoing: VecDeque::new(), metered, raw }
+        Drive { open, outbox, said, closing, scribe, asks, outgoing: VecDeque::new(), lease, metered, raw }
     }
 
     /// Drives it to its end. Gives back what the session's runs share.
@@ -232,6 +236,12 @@ impl Drive {
             }
         };
         drop(opening);
+        if !matches!(over, Over::Journal(_) | Over::Ended)
+            && let Some(used) = self.counted().await
+        {
+            // Where nothing more is recorded, the last word is not either.
+            let _ = self.outbox.put(vec![used]).await;
+        }
         entries.close(self.last_word(over).await);
         if let Some(Session { commands, task }) = session {
             drop(commands);
@@ -327,6 +337,12 @@ impl Drive {
         }
     }
 
+    /// Closes the way through the gateway. Gives what was counted of the requests that this cut off.
+    async fn counted(&mut self) -> Option<Report> {
+        self.lease.take()?.close().await;
+        self.metered.as_mut()?.pending().map(Report::Signal)
+    }
+
     /// Reports what the gateway counted. It ends the run where that is more than its budget.
     async fn used(&mut self) -> Result<(), Over> {
         let Some(metered) = &self.metered else { return Ok(()) };
@@ -346,6 +362,9 @@ impl Drive {
             ended |= matches!(signal, Signal::Ended { .. });
             if matches!(signal, Signal::Ended { .. } | Signal::TurnEnded { .. }) {
                 reports.extend(self.raw.take());
+            }
+            if ended {
+                reports.extend(self.counted().await);
             }
             let signal = match (signal, &self.metered) {
                 // What the gateway counts is what counts.

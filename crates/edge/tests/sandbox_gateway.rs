@@ -260,7 +260,7 @@ async fn c17_how_the_program_ends_comes_through_the_forwarder() {
         assert_eq!(run.sh(script).await.exit, Some(Exit::Code(code)), "{script}");
     }
     // Input, output and error output are the program's own.
-    run.prints("cat; echo out; echo err >&2", "out\nerr").await;
+    run.prints("cat; echo out; { echo err >&2; } 2>&1", "out\nerr").await;
 }
 
 #[tokio::test]

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use runyard_backend::BackendInfo;
 use runyard_domain::gate::{OwnRuns, Preset, Rule};
-use runyard_domain::{AgentProfile, BackendProfile};
+use runyard_domain::run::{Degraded, Run, RunEvent};
+use runyard_domain::{AgentProfile, BackendProfile, PlannedBackend};
+use runyard_store::blob_id;
 
-use crate::EngineError;
+use crate::record::Fact;
+use crate::{Engine, EngineError};
 
 /// The agents and backends that runs can choose from, and the rules that the configuration sets.
 #[derive(Clone, Debug, Default)]
@@ -55,4 +58,36 @@ impl Catalog {
 
 fn listed<T>(known: &BTreeMap<String, T>) -> String {
     known.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+impl Engine {
+    /// The backend of a profile as it is configured now.
+    pub(crate) fn planned_backend(&self, name: &str) -> Result<PlannedBackend, EngineError> {
+        let (profile, info) = self.catalog().backend(name)?;
+        let default =
+            || info.command.into_iter().flat_map(str::split_whitespace).map(str::to_owned).collect();
+        Ok(PlannedBackend {
+            backend_kind: profile.backend_kind.clone(),
+            command: if profile.command.is_empty() { default() } else { profile.command.clone() },
+            digest: blob_id(&serde_json::to_vec(profile)?).to_string(),
+        })
+    }
+
+    /// What is said of a run whose backend profile is not what it was when the run was planned.
+    pub(crate) fn replanned(&self, run: &Run) -> Vec<Fact> {
+        let profile = &run.created.backend_profile;
+        let planned = run.planned.as_ref().and_then(|plan| plan.backend.as_ref());
+        let now = self.planned_backend(profile).ok();
+        match (planned, now) {
+            (Some(planned), Some(now)) if planned.digest != now.digest => {
+                let reason = format!(
+                    "the configuration of backend profile {profile} changed since the run was planned"
+                );
+                let known = run.degraded.contains(&reason);
+                let degraded = Fact::from(RunEvent::Degraded(Degraded { reason }));
+                if known { Vec::new() } else { vec![degraded] }
+            }
+            _ => Vec::new(),
+        }
+    }
 }

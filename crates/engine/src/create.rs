@@ -78,6 +78,7 @@ impl Engine {
                 version: self.policy().version,
             },
             preparation,
+            backend: Some(self.planned_backend(&created.backend_profile)?),
         };
         let facts = vec![Fact::from(RunEvent::Created(created)), Fact::from(RunEvent::Planned(planned))];
         let result = key

@@ -119,12 +119,11 @@ impl<'a> Driver<'a> {
         standing: Standing,
         generation: u64,
     ) -> Result<Option<Driver<'a>>, EngineError> {
-        let (_, info) = engine.catalog().backend(&standing.run.created.backend_profile)?;
-        let info = info.clone();
+        let info = engine.catalog().backend(&standing.run.created.backend_profile)?.1.clone();
         let limits = *engine.limits();
         let reopen = |run: &Run, now| {
-            let resumed = run.work(info.checkout) == Work::Agent;
-            Ok(if resumed { reopening(run, &info, &limits, now) } else { Vec::new() })
+            let reopened = || [engine.replanned(run), reopening(run, &info, &limits, now)].concat();
+            Ok(if run.work(info.checkout) == Work::Agent { reopened() } else { Vec::new() })
         };
         let standing = engine.record_at(standing, generation, reopen).await?;
         if standing.run.state.is_terminal() || waits(&standing.run) {

@@ -241,9 +241,10 @@ impl Batch<'_> {
 
     /// What a step printed beyond its events, which was kept before.
     fn logged(&mut self, report: &Report) -> Result<(), EngineError> {
-        let Report::Log { call, stream, offset, omitted, .. } = report else { return Ok(()) };
+        let Report::Log { call, stream, offset, omitted, lost, .. } = report else { return Ok(()) };
         let stream = stream.as_str();
-        let summary = format!("what a step printed to {stream} beyond its events");
+        let cut = if *lost > 0 { format!("; {lost} bytes more are lost") } else { String::new() };
+        let summary = format!("what a step printed to {stream} beyond its events{cut}");
         let log_path =
             self.artifact(&format!("{stream}.log"), summary, ArtifactFacts::File { path: None })?;
         let output = ToolOutput {

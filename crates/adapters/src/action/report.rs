@@ -4,6 +4,8 @@ use runyard_actions::{Action, Envelope, InvocationEvent, LogEntry, LogLevel};
 use runyard_backend::{Signal, Stream};
 use serde_json::{Value, json};
 
+use crate::cut;
+
 /// How much of the data is said, in bytes.
 const DATA_BYTES_MAX: usize = 32 * 1024;
 /// The longest piece of output, in bytes.
@@ -60,7 +62,7 @@ pub(super) fn data(data: &Value) -> String {
         Value::String(text) => text.clone(),
         other => serde_json::to_string_pretty(other).unwrap_or_else(|_| other.to_string()),
     };
-    let end = text.floor_char_boundary(DATA_BYTES_MAX);
+    let end = cut::head(&text, DATA_BYTES_MAX).len();
     match text.len() - end {
         0 => text,
         left => format!("{}… ({left} bytes are left out)", &text[..end]),
@@ -76,12 +78,25 @@ pub(super) fn took(envelope: &Envelope) -> String {
 
 /// The text as one bounded line.
 pub(super) fn line(text: &str) -> String {
-    text[..text.floor_char_boundary(LINE_BYTES_MAX)].replace(['\n', '\r'], " ")
+    cut::head(text, LINE_BYTES_MAX).replace(['\n', '\r'], " ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cut::tests::{SECRET, holds_no_part};
+
+    #[test]
+    fn b12_what_is_cut_ends_with_no_part_of_a_secret() {
+        for (bytes_max, cut) in
+            [(DATA_BYTES_MAX, (|text| data(&json!(text))) as fn(&str) -> String), (LINE_BYTES_MAX, line)]
+        {
+            for before in bytes_max - SECRET.len() - 8..bytes_max {
+                let long = format!("{} {SECRET} {}", "-".repeat(before), "and so on".repeat(1000));
+                holds_no_part(&cut(&long).replace(SECRET, ""));
+            }
+        }
+    }
 
     #[test]
     fn b09_data_beyond_its_limit_is_cut_and_says_so() {
@@ -89,6 +104,6 @@ mod tests {
         assert_eq!(data(&json!({ "a": 1 })), "{\n  \"a\": 1\n}");
         let long = data(&json!("ü".repeat(DATA_BYTES_MAX)));
         assert!(long.len() < DATA_BYTES_MAX + 64);
-        assert!(long.ends_with("… (32768 bytes are left out)"), "{}", &long[long.len() - 40..]);
+        assert!(long.ends_with("… (33280 bytes are left out)"), "{}", &long[long.len() - 40..]);
     }
 }

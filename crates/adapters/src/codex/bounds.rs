@@ -7,10 +7,12 @@ use runyard_domain::run::FailureKind;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::process::clip;
+use crate::cut::clip;
 
 /// No signal is longer, as JSON, but for the little that stands around its text.
 pub(super) const SIGNAL_BYTES_MAX: usize = 48 * 1024;
+/// No message is longer, in bytes: what the edge leaves out of a long one it says, and this is well beyond that.
+const MESSAGE_BYTES_MAX: usize = 512 * 1024;
 /// So much stands around a signal's text at most.
 const FRAME_BYTES_MAX: usize = 8 * 1024;
 /// A piece of a text, in bytes; as JSON it is at most six times as long.
@@ -55,6 +57,11 @@ pub(super) fn text(text: String) -> String {
     if length(&text) <= SIGNAL_BYTES_MAX { text } else { clip(&text, PIECE_BYTES_MAX) }
 }
 
+/// A message, which is kept as it is as long as it can be.
+pub(super) fn message(text: String) -> String {
+    if text.len() <= MESSAGE_BYTES_MAX { text } else { clip(&text, MESSAGE_BYTES_MAX) }
+}
+
 /// Arguments, or how long they were.
 pub(super) fn arguments(arguments: Value) -> Value {
     match length(&arguments) {
@@ -69,7 +76,14 @@ pub(super) fn batches(signals: Vec<Signal>) -> Result<Vec<Vec<Signal>>, BackendE
     let mut bytes = BATCH_BYTES_MAX;
     for signal in signals {
         let more = length(&signal);
-        if more > SIGNAL_BYTES_MAX + FRAME_BYTES_MAX {
+        let max = match &signal {
+            // A byte is at most six as JSON.
+            Signal::Message { item, .. } | Signal::Reasoning { item, .. } if item.len() < FRAME_BYTES_MAX => {
+                6 * MESSAGE_BYTES_MAX
+            }
+            _ => SIGNAL_BYTES_MAX,
+        };
+        if more > max + FRAME_BYTES_MAX {
             let message = format!("codex says something of {more} bytes that has no pieces");
             return Err(BackendError::new(FailureKind::BackendProtocolError, message));
         }
@@ -88,6 +102,15 @@ pub(super) fn batches(signals: Vec<Signal>) -> Result<Vec<Vec<Signal>>, BackendE
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cut::tests::{SECRET, holds_no_part};
+
+    #[test]
+    fn b12_what_is_clipped_ends_with_no_part_of_a_secret() {
+        for before in PIECE_BYTES_MAX - SECRET.len() - 8..PIECE_BYTES_MAX {
+            let long = format!("{} {SECRET} {}", "-".repeat(before), "and so on".repeat(10_000));
+            holds_no_part(&text(long).replace(SECRET, ""));
+        }
+    }
 
     #[test]
     fn b09_a_long_output_is_cut_into_pieces_and_nothing_is_lost() {
@@ -108,6 +131,15 @@ mod tests {
             assert!(batch.iter().map(length).sum::<usize>() <= BATCH_BYTES_MAX);
         }
         assert_eq!(batches.concat().len(), 3 * long.len().div_ceil(PIECE_BYTES_MAX));
+    }
+
+    #[test]
+    fn b09_a_long_message_is_kept_for_the_edge_to_cut_and_to_say_so() {
+        let long = "\u{1}".repeat(300_000);
+        assert_eq!(message(long.clone()), long);
+        assert!(message("a b ".repeat(400_000)).len() <= MESSAGE_BYTES_MAX);
+        let said = vec![Signal::Message { item: "m".to_owned(), text: message(long) }];
+        assert_eq!(batches(said).unwrap().len(), 1);
     }
 
     #[test]

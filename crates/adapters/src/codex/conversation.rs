@@ -21,9 +21,9 @@ use super::tokens::Before;
 use super::translate::Translation;
 use super::wire::{Refusal, TurnNotice, read};
 
-/// How long codex may take to answer a request.
 /// What codex says of a thread that is not in its home.
 const LOST: &str = "no rollout found";
+/// How long codex may take to answer a request.
 const ANSWER_WAIT: Duration = Duration::from_secs(60);
 /// The most requests that wait for an answer.
 const CALLS_MAX: usize = 64;
@@ -253,7 +253,7 @@ impl Conversation {
             Verdict::Refuse => {
                 let refusal = json!({ "code": -32000, "message": "declined" });
                 self.messages.push(json!({ "id": id, "error": refusal }));
-                let method = crate::process::clip(method, METHOD_BYTES_MAX);
+                let method = crate::cut::clip(method, METHOD_BYTES_MAX);
                 self.error(format!("{method} of codex was refused: nobody can be asked for it"));
             }
         }
@@ -324,7 +324,7 @@ impl Conversation {
 
     fn refused(&mut self, pending: Pending, refusal: &Refusal) -> Result<(), BackendError> {
         let (Pending { call, params, .. }, Refusal { code, message }) = (pending, refusal);
-        let message = crate::process::clip(message, MESSAGE_BYTES_MAX);
+        let message = crate::cut::clip(message, MESSAGE_BYTES_MAX);
         match (call, &self.opening.first) {
             (Call::Steer, _) => {
                 self.error(format!("codex did not take the word: {message}"));

@@ -7,10 +7,13 @@ use runyard_domain::run::FailureKind;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::process::clip;
+use crate::cut::clip;
 
 /// How much of a message is kept, in bytes.
 const MESSAGE_BYTES_MAX: usize = 2 * 1024;
+
+/// What the gateway says once the run has used its budget. The edge ends the run for it; here it is only no fault of a moment.
+const OUR_BUDGET: &str = "budget_exceeded";
 
 /// An error of a turn.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -43,7 +46,8 @@ impl TurnError {
 
     fn is_spent(&self) -> bool {
         let text = self.message().to_lowercase();
-        self.codex_error_info == "usageLimitExceeded" || text.contains("quota") || text.contains("budget")
+        self.codex_error_info == "usageLimitExceeded"
+            || ["quota", "budget", "status 402", "balance"].iter().any(|word| text.contains(word))
     }
 
     /// The message, bounded, with the cause where it has one.
@@ -92,6 +96,9 @@ impl TurnError {
         if text.contains("Missing environment variable") {
             return Some(FailureKind::SecretUnavailable);
         }
+        if text.contains(OUR_BUDGET) {
+            return Some(FailureKind::BackendFailed);
+        }
         let status = ["unexpected status ", "last status: "].iter().find_map(|before| {
             let (_, after) = text.split_once(before)?;
             after.get(..3)?.parse().ok()
@@ -114,7 +121,8 @@ impl TurnError {
 fn by_status(status: u64) -> Option<FailureKind> {
     match status {
         401 | 403 => Some(FailureKind::ProviderAuthFailed),
-        429 => Some(FailureKind::ProviderRateLimited),
+        // What is not paid for is a limit, too.
+        402 | 429 => Some(FailureKind::ProviderRateLimited),
         500..=599 => Some(FailureKind::ProviderUnavailable),
         _ => None,
     }
@@ -154,6 +162,8 @@ mod tests {
             ("stream disconnected before completion: idle timeout", json!("other"),                   K::ProviderUnavailable),
             ("Missing environment variable: `X`.", json!("other"),                                    K::SecretUnavailable),
             ("too long",                           json!("contextWindowExceeded"),                    K::BackendFailed),
+            ("{\"code\":\"budget_exceeded\"}",     json!("other"),                                    K::BackendFailed),
+            ("budget_exceeded: it is used up",     http("httpConnectionFailed", json!(400)),          K::BackendFailed),
             ("no such model",                      json!("modelNotFound"),                            K::BackendFailed),
             ("{\"error\":{}}",                     json!("other"),                                    K::BackendFailed),
             ("a shape of tomorrow",                json!([1]),                                        K::BackendFailed),
@@ -192,7 +202,11 @@ mod tests {
             error("gave up", json!("other")).failure_kind(Some(&before)),
             FailureKind::ProviderUnavailable
         );
-        let certain = error("no such model", json!("modelNotFound"));
-        assert_eq!(certain.failure_kind(Some(&before)), FailureKind::BackendFailed);
+        let refused =
+            "unexpected status 400 Bad Request: budget_exceeded: the run's budget of tokens is used up";
+        for certain in [error("no such model", json!("modelNotFound")), error(refused, json!("other"))] {
+            assert_eq!(certain.failure_kind(Some(&before)), FailureKind::BackendFailed);
+            assert!(!certain.is_transient(Some(&before)));
+        }
     }
 }

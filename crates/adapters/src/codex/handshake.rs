@@ -11,7 +11,8 @@ use tokio::time::timeout;
 use super::config;
 use super::home::Home;
 use super::program::Program;
-use crate::process::{Speaker, clip};
+use crate::cut::clip;
+use crate::process::Speaker;
 
 /// How long it may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);

@@ -176,14 +176,10 @@ mod tests {
         let pipe = |at: &Path| mknodat(CWD, at, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         let known = Before::Used { input: 7, output: 1 };
         let mine = serde_json::to_string(&known).unwrap();
-        let plants: [&dyn Fn(&Path); 3] = [
-            &pipe,
-            &|at| symlink("/dev/zero", at).unwrap(),
-            &|at| {
-                fs::write(&outside, &mine).unwrap();
-                symlink(&outside, at).unwrap();
-            },
-        ];
+        let plants: [&dyn Fn(&Path); 3] = [&pipe, &|at| symlink("/dev/zero", at).unwrap(), &|at| {
+            fs::write(&outside, &mine).unwrap();
+            symlink(&outside, at).unwrap();
+        }];
         for plant in plants {
             plant(&file);
             plant(&file.with_extension("draft"));

@@ -19,7 +19,7 @@ use super::wire::{
     TypedNotice, UsageNotice, read,
 };
 use super::{bounds, patch, wire};
-use crate::process::clip;
+use crate::cut::clip;
 
 /// The most items that are open at a time.
 const OPEN_ITEMS_MAX: usize = 256;
@@ -238,7 +238,9 @@ impl Translation {
 
     fn completed(&mut self, item: Item) -> Vec<Signal> {
         match item {
-            Item::AgentMessage { id: item, text } => vec![Signal::Message { item, text: bounds::text(text) }],
+            Item::AgentMessage { id: item, text } => {
+                vec![Signal::Message { item, text: bounds::message(text) }]
+            }
             Item::CommandExecution(done) => self.command_done(done),
             Item::FileChange(done) => self.change_done(&done),
             Item::McpToolCall { id, status, .. }
@@ -251,7 +253,7 @@ impl Translation {
             }
             Item::Reasoning { id: item, summary, content } => {
                 let told = if summary.is_empty() { content } else { summary };
-                let text = bounds::text(told.join("\n\n"));
+                let text = bounds::message(told.join("\n\n"));
                 if text.is_empty() { Vec::new() } else { vec![Signal::Reasoning { item, text }] }
             }
             Item::Plan { text } => {

@@ -216,6 +216,9 @@ pub(super) struct ThreadOpened {
     pub(super) thread: Thread,
     pub(super) model: String,
     pub(super) approval_policy: Value,
+    /// Who is asked; a codex that does not say it has nobody else to ask.
+    #[serde(default)]
+    pub(super) approvals_reviewer: Option<String>,
     pub(super) sandbox: Sandbox,
 }
 

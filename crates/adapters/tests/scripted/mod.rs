@@ -164,6 +164,7 @@ impl Scene {
             start,
             directory: self.root.path().to_owned(),
             home: self.root.path().join("home"),
+            notes: self.root.path().join("notes"),
             policy: self.policy.clone(),
             access: self.access.clone(),
             confined: self.confined,

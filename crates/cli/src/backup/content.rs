@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ArgMatches;
 use runyard::{ActionError, Code};
 
 use crate::configuration::Configuration;
@@ -29,20 +30,24 @@ pub(super) struct Content {
 }
 
 impl Content {
-    pub(super) fn of(home: &Home, configuration: &Configuration) -> Result<Self, ActionError> {
+    pub(super) fn of(
+        home: &Home,
+        configuration: &Configuration,
+        matches: &ArgMatches,
+    ) -> Result<Self, ActionError> {
         let backends = wiring::backends(home, configuration)
             .map_err(|error| ActionError::internal(format!("{error:#}")))?;
         let private = backends.values().flat_map(|backend| backend.info().private_files).copied().collect();
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let (own, secrets) = (home.path().join(SECRETS), &configuration.edge().secrets_directory);
-        let elsewhere = (real(secrets) != real(&own)).then(|| secrets.clone());
-        let within = real(secrets).strip_prefix(real(home.path())).ok().map(Path::to_owned);
+        let (data, secrets) = (real(home.path()), real(&configuration.edge().secrets_directory));
+        let within = secrets.strip_prefix(&data).ok().map(Path::to_owned);
+        let elsewhere = (within.as_deref() != Some(Path::new(SECRETS))).then_some(secrets);
         if within.as_deref() == Some(Path::new("")) {
             let message = "The secrets lie directly in the data directory, where they cannot be told from the rest: name another \
                            \"secrets_directory\" in [edge].";
             return Err(ActionError::new(Code::ValidationError, message));
         }
-        Ok(Content { checkouts: false, secrets: false, elsewhere, within, private })
+        let [checkouts, secrets] = ["checkouts", "secrets"].map(|flag| matches.get_flag(flag));
+        Ok(Content { checkouts, secrets, elsewhere, within, private })
     }
 
     /// Whether a path of the data directory is no part of the backup: besides secrets, what only a running process needs, and the
@@ -68,6 +73,14 @@ impl Content {
             _ => false,
         }
     }
+}
+
+/// A path without links, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| match (path.parent(), path.file_name()) {
+        (Some(above), Some(name)) => real(above).join(name),
+        _ => path.to_owned(),
+    })
 }
 
 /// Whether a path of a backup is a secret's.

@@ -1,10 +1,10 @@
 //! The backend profiles: program, version, secrets by name, and how each reaches its provider.
 //!
-//! Nothing is started but a program's `--version`; `runyard backends check` does more. What a secret holds is not looked at.
+//! Nothing is started but a program's `--version`; `runyard backends check` does more. No value of a secret is shown.
 
 use runyard_backend::Backend;
 use runyard_domain::BackendProfile;
-use runyard_edge::Secrets;
+use runyard_edge::{Secrets, check_projection};
 
 use super::{Finding, GIVE_IT_WITH};
 use crate::configuration::Configuration;
@@ -22,7 +22,7 @@ pub(super) async fn backends(home: &Home) -> Vec<Finding> {
         match known.get(&profile.backend_kind) {
             Some(backend) => {
                 findings.push(program(&what, &**backend, profile).await);
-                findings.extend(secrets_of(&secrets, profile));
+                findings.extend(secrets_of(&secrets, &**backend, profile));
             }
             None => {
                 let found = format!("nothing here runs the kind {}", profile.backend_kind);
@@ -41,33 +41,25 @@ async fn program(what: &str, backend: &dyn Backend, profile: &BackendProfile) ->
         // Others can be used without it.
         Err(error) => {
             let recovery = error.failure_kind.code().row().recovery;
-            let install = backend.install().map(|install| format!(" Get it with: {install}"));
+            let install = backend.install().filter(|_| error.message.contains("there is no program"));
+            let install = install.map(|install| format!(" Get it with: {install}"));
             Finding::note(what, error.message, format!("{recovery}{}", install.unwrap_or_default()))
         }
     }
 }
 
-/// Which secrets a profile has, where it needs any. Other profiles can be used without them.
-fn secrets_of(secrets: &Secrets, profile: &BackendProfile) -> Option<Finding> {
-    let (name, required) = (&profile.profile, &profile.required_secret_keys);
-    if required.is_empty() {
+/// Whether a run of a profile could use its secrets, where it needs any. Other profiles can be used without them.
+fn secrets_of(secrets: &Secrets, backend: &dyn Backend, profile: &BackendProfile) -> Option<Finding> {
+    if profile.required_secret_keys.is_empty() {
         return None;
     }
-    let what = format!("secrets {name}");
-    let missing = required.iter().find_map(|key| Some((key, secrets.look(name, key).err()?)));
-    Some(match missing {
-        Some((key, error)) => {
-            let next = format!("{GIVE_IT_WITH}runyard secrets set {name} {key}");
-            Finding::note(&what, error.to_string(), next)
-        }
-        None => {
-            let optional = profile.optional_secret_keys.iter().filter(|key| secrets.look(name, key).is_ok());
-            let keys: Vec<&str> = required.iter().chain(optional).map(String::as_str).collect();
-            let how = match profile.gateway {
-                true => "the gateway keeps the provider's key to itself",
-                false => "copied into the agent's own home",
-            };
-            Finding::ok(&what, format!("{}; {how}", keys.join(", ")))
+    let what = format!("secrets {}", profile.profile);
+    Some(match check_projection(secrets, profile, &backend.info()) {
+        Ok(found) => Finding::ok(&what, found),
+        Err(failure) => {
+            let key = &profile.required_secret_keys[0];
+            let next = format!("{GIVE_IT_WITH}runyard secrets set {} {key}", profile.profile);
+            Finding::note(&what, failure.message, next)
         }
     })
 }

@@ -306,13 +306,16 @@ fn read_message(block: &str) -> Message {
     }
 }
 
-/// What is left of the processes of a run.
+/// What is left of the processes of a run: those that have its id in their environment, and those that work in its directory, since an
+/// agent's commands need not have it.
 pub(crate) fn left_of(run: &str) -> Vec<String> {
     let marker = format!("RUNYARD_RUN_ID={run}");
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let of_run = processes.filter(|entry| {
         let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        let directory = std::fs::read_link(entry.path().join("cwd")).unwrap_or_default();
         environ.windows(marker.len()).any(|window| window == marker.as_bytes())
+            || directory.components().any(|part| part.as_os_str() == run)
     });
     of_run.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }

@@ -13,8 +13,8 @@ use super::failure::{Failure, FailureKind};
 use super::fold::Metrics;
 use crate::gate::{Effect, Request, Risk};
 use crate::{
-    ActorKind, ApprovalId, Code, CommandId, Comment, ExecutionPolicy, Preparation, RunId, SelectedFile,
-    SessionId, Timestamp, WorkspaceRef,
+    ActorKind, ApprovalId, Code, CommandId, Comment, ExecutionPolicy, PlannedBackend, Preparation, RunId,
+    SelectedFile, SessionId, Timestamp, WorkspaceRef,
 };
 
 /// Who did something, as a record names them.
@@ -120,6 +120,9 @@ pub struct Planned {
     /// What brings its checkout to where the agent can begin.
     #[serde(skip_serializing_if = "Preparation::is_empty", default)]
     pub preparation: Preparation,
+    /// The backend as it was configured then.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub backend: Option<PlannedBackend>,
 }
 
 /// Which policy a run was planned under. A later version reaches the run too.

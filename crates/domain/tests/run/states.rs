@@ -46,6 +46,7 @@ fn planned() -> Planned {
         runtime_profile: "demo".into(),
         approval_policy: ApprovalPolicyRef { preset: "default".into(), version: 1 },
         preparation: Preparation::default(),
+        backend: None,
     }
 }
 

@@ -39,6 +39,8 @@ pub(super) struct Limits {
     pub(super) request_head: Duration,
     /// The body of an agent's request, the whole of it.
     pub(super) request_body: Duration,
+    /// What is read of a request that comes without a token, so that its client hears of it.
+    pub(super) stranger_body: Duration,
     /// How long an agent may take nothing of what is there for it.
     pub(super) unread: Duration,
 }
@@ -51,6 +53,7 @@ impl Default for Limits {
             idle: Duration::from_secs(360),
             request_head: Duration::from_secs(10),
             request_body: Duration::from_secs(60),
+            stranger_body: Duration::from_secs(1),
             unread: Duration::from_secs(60),
         }
     }

@@ -14,23 +14,23 @@ use hyper::{Method, Request, Response};
 use runyard_domain::Wire;
 use runyard_llm::{LlmError, translate};
 use serde_json::{Value, json};
-use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use super::client::{Answer, Failed};
 use super::course::{Course, Meter};
-use super::listening::Server;
+use super::listening::{Server, Visit};
+use super::permitted::permitted;
 use super::refusal::Refusal;
-use super::routes::Route;
-use super::runs::{Open, Tally, Target};
+use super::routes::{Admitted, Route, Taken};
+use super::runs::{Open, Target};
 use super::stream::{Out, Pump, start};
+use super::tally::Tally;
 
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What of an agent's headers goes to the provider.
-const TO_THE_PROVIDER: [HeaderName; 8] = [
+const TO_THE_PROVIDER: [HeaderName; 7] = [
     ACCEPT,
-    CONTENT_TYPE,
     USER_AGENT,
     HeaderName::from_static("openai-beta"),
     HeaderName::from_static("originator"),
@@ -59,17 +59,18 @@ struct Asked {
 pub(super) async fn forward(
     server: &Server,
     open: &Arc<Open>,
-    route: Route,
+    admitted: Admitted,
     headers: &HeaderMap,
-    body: Bytes,
-    place: OwnedSemaphorePermit,
-    cut: Arc<Notify>,
+    taken: Taken,
+    visit: Arc<Visit>,
 ) -> Result<Response<Out>, Refusal> {
     let target = &open.target;
-    let asked_bytes = body.len();
-    let Asked { method, name, body, chat } = asked(open, route, body)?;
+    let Admitted { route, place, reserved } = admitted;
+    let Taken { bytes, room } = taken;
+    let asked_bytes = bytes.len();
+    let Asked { method, name, body, chat } = asked(open, route, bytes)?;
     let request = request(target, method, name, headers, body)?;
-    let tally = (route == Route::Responses).then(|| Tally::sent(Arc::clone(open), asked_bytes));
+    let tally = reserved.map(|reserved| Tally::sent(reserved, asked_bytes));
     let Answer { response, connection } = match server.client.send(&target.address, request).await {
         Ok(answer) => answer,
         Err(failed) => {
@@ -81,6 +82,8 @@ pub(super) async fn forward(
             return Err(failed.into());
         }
     };
+    // A provider answers what it has read.
+    drop(room);
     let (head, body) = response.into_parts();
     if head.status.is_informational() || is_encoded(&head.headers) {
         return Err(Failed::Unusable.into());
@@ -110,7 +113,7 @@ pub(super) async fn forward(
         _place: place,
         _connection: connection,
     };
-    start(pump, Arc::clone(open), cut);
+    start(pump, Arc::clone(open), visit);
     let mut response = Response::new(out);
     *response.status_mut() = head.status;
     *response.headers_mut() = headers;
@@ -119,23 +122,28 @@ pub(super) async fn forward(
 
 fn asked(open: &Open, route: Route, body: Bytes) -> Result<Asked, Refusal> {
     let post = |name, body, chat| Asked { method: Method::POST, name, body, chat };
+    if route == Route::Responses {
+        permitted(&body).map_err(Refusal::Unpermitted)?;
+    }
     match (route, open.target.wire) {
         (Route::Models, _) => {
             Ok(Asked { method: Method::GET, name: "models", body: Bytes::new(), chat: None })
         }
         (Route::Responses, Wire::Responses) => Ok(post("responses", body, None)),
         (Route::Responses, Wire::Chat) => {
-            let translated = translated(&body, open.new_answer_id());
+            let translated = translated(body, open.new_answer_id());
             let (request, stream) = translated.map_err(|error| Refusal::Untranslatable(refused(&error)))?;
             Ok(post("chat/completions", request, Some(stream)))
         }
     }
 }
 
-fn translated(body: &[u8], id: String) -> Result<(Bytes, translate::Stream), LlmError> {
+fn translated(body: Bytes, id: String) -> Result<(Bytes, translate::Stream), LlmError> {
     let malformed = |_| LlmError::Malformed { path: "request".to_owned(), expected: "a JSON object" };
-    let body: Value = serde_json::from_slice(body).map_err(malformed)?;
-    let translate::Translated { request, tools } = translate::to_chat(body)?;
+    let parsed: Value = serde_json::from_slice(&body).map_err(malformed)?;
+    // It may be large, and there is soon another copy of it.
+    drop(body);
+    let translate::Translated { request, tools } = translate::to_chat(parsed)?;
     let text = serde_json::to_vec(&request).map_err(malformed)?;
     Ok((text.into(), translate::Stream::new(id, request.model, tools)))
 }
@@ -172,8 +180,11 @@ fn request(
             sent.insert(name, value.clone());
         }
     }
-    if has_body && target.wire == Wire::Chat {
+    if has_body {
+        // What was looked at is what the provider is to read, whatever the agent calls it.
         sent.insert(CONTENT_TYPE, JSON);
+    }
+    if has_body && target.wire == Wire::Chat {
         sent.insert(ACCEPT, EVENT_STREAM);
     }
     Ok(request)

@@ -2,27 +2,30 @@
 //!
 //! A connection carries one request. Dropping a socket ends every connection that came over it.
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::fs::{AtFlags, Mode, OFlags, chmodat, open, renameat, statat, unlinkat};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::client::{Client, Io, Limits};
 use super::routes;
-use super::runs::Runs;
+use super::runs::{Digest, Runs};
 
-/// So many connections of one socket are served at once; further ones wait in its queue.
-const CONNECTIONS_MAX: usize = 512;
+/// So many connections of one socket may have shown no token of a run. Then the oldest of them ends: whoever has a token shows it at once.
+pub(super) const STRANGERS_MAX: usize = 64;
+/// So many bytes of requests may be in memory at once, whosesoever they are.
+pub(super) const BODIES_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// The head of a request may be so large.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// After an accept error such as too many open files, so long until the next try.
@@ -33,11 +36,34 @@ pub(super) struct Server {
     pub(super) runs: Runs,
     pub(super) client: Client,
     pub(super) limits: Limits,
+    /// Room for requests, in bytes.
+    pub(super) bodies: Arc<Semaphore>,
 }
 
 impl Server {
     pub(super) fn new(client: Client, limits: Limits) -> Self {
-        Server { runs: Runs::default(), client, limits }
+        Server { runs: Runs::default(), client, limits, bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)) }
+    }
+}
+
+/// A connection, as its request sees it.
+pub(super) struct Visit {
+    /// Whose token alone is taken here; every run's where there is none.
+    pub(super) only: Option<Digest>,
+    /// Ends it at once, whatever the client has read.
+    pub(super) cut: Notify,
+    /// Its place among the connections of its run, once that is known.
+    place: OnceLock<OwnedSemaphorePermit>,
+}
+
+impl Visit {
+    /// It is one of a run.
+    pub(super) fn known(&self, place: OwnedSemaphorePermit) {
+        let _ = self.place.set(place);
+    }
+
+    fn is_strange(&self) -> bool {
+        self.place.get().is_none()
     }
 }
 
@@ -59,14 +85,14 @@ impl Listening {
     pub(super) async fn tcp(server: Arc<Server>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
-        Ok(Listening { task: tokio::spawn(accept(Listener::Tcp(listener), server)), port, _file: None })
+        Ok(Listening { task: tokio::spawn(accept(Listener::Tcp(listener), server, None)), port, _file: None })
     }
 
-    /// On a Unix socket that only its owner may use.
-    pub(super) fn unix(path: &Path, server: Arc<Server>) -> io::Result<Self> {
+    /// On a Unix socket that only its owner may use, and only for one run.
+    pub(super) fn unix(path: &Path, server: Arc<Server>, only: Digest) -> io::Result<Self> {
         let (listener, file) = SocketFile::bind(path)?;
         Ok(Listening {
-            task: tokio::spawn(accept(Listener::Unix(listener), server)),
+            task: tokio::spawn(accept(Listener::Unix(listener), server, Some(only))),
             port: 0,
             _file: Some(file),
         })
@@ -139,19 +165,22 @@ impl Listener {
     }
 }
 
-async fn accept(listener: Listener, server: Arc<Server>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+async fn accept(listener: Listener, server: Arc<Server>, only: Option<Digest>) {
+    let mut strangers: VecDeque<Weak<Visit>> = VecDeque::new();
     // Dropping it ends them.
     let mut connections = JoinSet::new();
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
             Ok(stream) => {
-                let connection = connection(stream, Arc::clone(&server));
-                connections.spawn(async move {
-                    let _place = place;
-                    connection.await;
-                });
+                strangers.retain(|visit| visit.upgrade().is_some_and(|visit| visit.is_strange()));
+                if strangers.len() >= STRANGERS_MAX
+                    && let Some(oldest) = strangers.pop_front().and_then(|visit| visit.upgrade())
+                {
+                    oldest.cut.notify_one();
+                }
+                let visit = Arc::new(Visit { only, cut: Notify::new(), place: OnceLock::new() });
+                strangers.push_back(Arc::downgrade(&visit));
+                connections.spawn(connection(stream, Arc::clone(&server), visit));
             }
             Err(error) => {
                 tracing::warn!(%error, "the gateway could not accept a connection");
@@ -162,9 +191,8 @@ async fn accept(listener: Listener, server: Arc<Server>) {
     }
 }
 
-async fn connection(stream: Box<dyn Io>, server: Arc<Server>) {
-    let cut = Arc::new(Notify::new());
-    let service = service_fn(|request| routes::answer(Arc::clone(&server), request, Arc::clone(&cut)));
+async fn connection(stream: Box<dyn Io>, server: Arc<Server>, visit: Arc<Visit>) {
+    let service = service_fn(|request| routes::answer(Arc::clone(&server), request, Arc::clone(&visit)));
     let served = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(server.limits.request_head)
@@ -178,6 +206,6 @@ async fn connection(stream: Box<dyn Io>, server: Arc<Server>) {
             tracing::debug!(%error, "a connection to the gateway ended early");
         },
         // A client that reads nothing would else be waited for.
-        () = cut.notified() => {}
+        () = visit.cut.notified() => {}
     }
 }

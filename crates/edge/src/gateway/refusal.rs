@@ -5,6 +5,7 @@ use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::client::Failed;
+use super::permitted::Unpermitted;
 use super::stream::Out;
 
 /// Why a request is not answered by the provider.
@@ -28,6 +29,10 @@ pub(super) enum Refusal {
     Busy,
     /// The run's budget is used up.
     Budget,
+    /// So many requests are in memory that this one found no room in time.
+    Full,
+    /// It asks for what no agent may have of its provider.
+    Unpermitted(Unpermitted),
     /// It cannot be said in what the provider speaks; the body says why.
     Untranslatable(Value),
     /// The provider did not answer.
@@ -89,6 +94,16 @@ impl Refusal {
                 "budget_exceeded",
                 "budget_exceeded: the run's budget of tokens is used up",
             ),
+            Refusal::Full => says(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "server_error",
+                "gateway_full",
+                "the gateway has no room for the request now: try again",
+            ),
+            Refusal::Unpermitted(why) => {
+                let code = if *why == Unpermitted::Malformed { "malformed_request" } else { "unsupported" };
+                (StatusCode::BAD_REQUEST, INVALID, code, why.to_string())
+            }
             Refusal::Untranslatable(_) => says(StatusCode::BAD_REQUEST, INVALID, "unsupported", ""),
             Refusal::Failed(failed) => {
                 (failed.status(), "server_error", "provider_unreachable", failed.to_string())

@@ -9,19 +9,24 @@ use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HOST, Heade
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, Version};
-use tokio::sync::Notify;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::forward::forward;
-use super::listening::Server;
+use super::listening::{Server, Visit};
 use super::refusal::Refusal;
-use super::runs::Open;
+use super::runs::{Digest, Open};
 use super::stream::{Cut, Out};
+use super::tally::Reserved;
 
 /// The body of a request may be so large.
-pub(super) const REQUEST_BYTES_MAX: usize = 32 * 1024 * 1024;
+pub(super) const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// So much of a body that is refused is read and thrown away, so that the client hears of the refusal.
 const UNWANTED_BYTES_MAX: usize = 2 * REQUEST_BYTES_MAX;
+/// The same, of one that comes without a token.
+const STRANGER_BYTES_MAX: usize = 64 * 1024;
+/// Room for a body is taken in pieces of this size.
+const ROOM_BYTES: usize = 1024 * 1024;
 
 /// What can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,24 +35,43 @@ pub(super) enum Route {
     Models,
 }
 
-/// Answers a request. `cut` ends the connection at once, whatever the client has read.
+/// What a request has been given.
+pub(super) struct Admitted {
+    pub(super) route: Route,
+    pub(super) place: OwnedSemaphorePermit,
+    /// None where nothing is counted.
+    pub(super) reserved: Option<Reserved>,
+}
+
+/// A body that has been read, and the room that it takes.
+pub(super) struct Taken {
+    pub(super) bytes: Bytes,
+    pub(super) room: OwnedSemaphorePermit,
+}
+
+/// Answers a request.
 pub(super) async fn answer(
     server: Arc<Server>,
     request: Request<Incoming>,
-    cut: Arc<Notify>,
+    visit: Arc<Visit>,
 ) -> Result<Response<Out>, Cut> {
     let (head, body) = request.into_parts();
-    let (open, route) = match admit(&server, &head) {
-        Ok(admitted) => admitted,
+    let welcomed = welcome(&server, &head, &visit).and_then(|open| {
+        // Those of a run are bounded by themselves, so that they keep nobody else out.
+        visit.known(open.connection().ok_or(Refusal::Busy)?);
+        Ok(open)
+    });
+    let open = match welcomed {
+        Ok(open) => open,
         Err(refusal) => {
-            throw_away(body, server.limits.request_body).await;
+            throw_away(body, STRANGER_BYTES_MAX, server.limits.stranger_body).await;
             return Ok(refusal.response());
         }
     };
     tokio::select! {
         biased;
         () = open.closed() => Err(Cut),
-        answered = admitted(&server, &open, route, head, body, cut) => {
+        answered = answered(&server, &open, head, body, visit) => {
             Ok(answered.unwrap_or_else(|refusal| {
                 let response = refusal.response();
                 tracing::debug!(run = %open.run, status = %response.status(), "the gateway refused a request");
@@ -57,16 +81,21 @@ pub(super) async fn answer(
     }
 }
 
-/// Whose request it is, and for what.
-fn admit(server: &Server, head: &Parts) -> Result<(Arc<Open>, Route), Refusal> {
+/// Whose request it is.
+fn welcome(server: &Server, head: &Parts, visit: &Visit) -> Result<Arc<Open>, Refusal> {
     if head.version != Version::HTTP_11 {
         return Err(Refusal::Version);
     }
     if !is_for_loopback(head) {
         return Err(Refusal::NotLoopback);
     }
-    let open =
-        token(&head.headers).and_then(|token| server.runs.by_token(token)).ok_or(Refusal::Unauthorized)?;
+    let digest = token(&head.headers).map(Digest::of);
+    let digest = digest.filter(|digest| visit.only.is_none_or(|only| only == *digest));
+    digest.and_then(|digest| server.runs.find(digest)).ok_or(Refusal::Unauthorized)
+}
+
+/// What it is for.
+fn route(head: &Parts) -> Result<Route, Refusal> {
     let route = match (&head.method, head.uri.path()) {
         (&Method::POST, "/v1/responses") => Route::Responses,
         (&Method::GET, "/v1/models") => Route::Models,
@@ -75,7 +104,7 @@ fn admit(server: &Server, head: &Parts) -> Result<(Arc<Open>, Route), Refusal> {
     if head.headers.contains_key(CONTENT_ENCODING) {
         return Err(Refusal::Encoded);
     }
-    Ok((open, route))
+    Ok(route)
 }
 
 /// Also where the first line names a host. A page in a browser that reaches this machine under a name of its own is so kept out.
@@ -98,63 +127,88 @@ fn token(headers: &HeaderMap) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"bearer ").then_some(token)
 }
 
-async fn admitted(
+async fn answered(
     server: &Arc<Server>,
     open: &Arc<Open>,
-    route: Route,
     head: Parts,
     body: Incoming,
-    cut: Arc<Notify>,
+    visit: Arc<Visit>,
 ) -> Result<Response<Out>, Refusal> {
-    let limit = server.limits.request_body;
-    let place = open.place().ok_or(Refusal::Busy);
-    let allowed = place.and_then(|place| match route {
-        Route::Responses if !open.has_budget() => Err(Refusal::Budget),
-        _ if announced(&head.headers) > REQUEST_BYTES_MAX as u64 => Err(Refusal::TooLarge),
-        _ => Ok(place),
-    });
-    let place = match allowed {
-        Ok(place) => place,
+    let limits = server.limits;
+    let mut admitted = match admit(open, &head, limits.head).await {
+        Ok(admitted) => admitted,
         Err(refusal) => {
-            throw_away(body, limit).await;
+            throw_away(body, UNWANTED_BYTES_MAX, limits.request_body).await;
             return Err(refusal);
         }
     };
-    let body = read(body, limit).await?;
-    forward(server, open, route, &head.headers, body, place, cut).await
+    let taken = read(&server.bodies, body, limits.request_body).await?;
+    if let Some(reserved) = &mut admitted.reserved {
+        reserved.resize(taken.bytes.len());
+    }
+    forward(server, open, admitted, &head.headers, taken, visit).await
 }
 
-fn announced(headers: &HeaderMap) -> u64 {
-    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-    length.and_then(|length| length.parse().ok()).unwrap_or_default()
+async fn admit(open: &Arc<Open>, head: &Parts, limit: Duration) -> Result<Admitted, Refusal> {
+    let route = route(head)?;
+    let place = open.place().ok_or(Refusal::Busy)?;
+    // Until it is known how large it is, it is taken to be as large as it may be.
+    let length = announced(&head.headers).unwrap_or(REQUEST_BYTES_MAX as u64);
+    if length > REQUEST_BYTES_MAX as u64 {
+        return Err(Refusal::TooLarge);
+    }
+    let reserved = match route {
+        Route::Responses => Some(Reserved::of(open, length, limit).await?),
+        Route::Models => None,
+    };
+    Ok(Admitted { route, place, reserved })
 }
 
-async fn read(mut body: Incoming, limit: Duration) -> Result<Bytes, Refusal> {
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+async fn read(bodies: &Arc<Semaphore>, mut body: Incoming, limit: Duration) -> Result<Taken, Refusal> {
+    let mut is_full = false;
     let reading = async {
-        let mut read = Vec::new();
+        let mut bytes = Vec::new();
+        let mut room = room(bodies, 0).await?;
         while let Some(frame) = body.frame().await {
             let data = frame.map_err(|_| Refusal::Unread)?.into_data().unwrap_or_default();
-            if read.len() + data.len() > REQUEST_BYTES_MAX {
+            if bytes.len() + data.len() > REQUEST_BYTES_MAX {
                 return Err(Refusal::TooLarge);
             }
-            read.extend_from_slice(&data);
+            if bytes.len() + data.len() > bytes.capacity() {
+                let more = data.len().max(ROOM_BYTES);
+                is_full = true;
+                room.merge(self::room(bodies, more).await?);
+                is_full = false;
+                bytes.reserve_exact(more);
+            }
+            bytes.extend_from_slice(&data);
         }
-        Ok(read.into())
+        Ok(Taken { bytes: bytes.into(), room })
     };
-    let read = timeout(limit, reading).await.unwrap_or(Err(Refusal::Unread));
+    let read = timeout(limit, reading).await;
+    let read = read.unwrap_or_else(|_| Err(if is_full { Refusal::Full } else { Refusal::Unread }));
     if read.is_err() {
-        throw_away(body, limit).await;
+        throw_away(body, UNWANTED_BYTES_MAX, limit).await;
     }
     read
 }
 
+async fn room(bodies: &Arc<Semaphore>, bytes: usize) -> Result<OwnedSemaphorePermit, Refusal> {
+    let bytes = u32::try_from(bytes).map_err(|_| Refusal::TooLarge)?;
+    Arc::clone(bodies).acquire_many_owned(bytes).await.map_err(|_| Refusal::Full)
+}
+
 /// A socket that is closed while something unread is in it takes the answer away from its client.
-async fn throw_away(mut body: Incoming, limit: Duration) {
+async fn throw_away(mut body: Incoming, most: usize, limit: Duration) {
     let reading = async {
         let mut thrown = 0;
         while let Some(Ok(frame)) = body.frame().await {
             thrown += frame.data_ref().map_or(0, Bytes::len);
-            if thrown > UNWANTED_BYTES_MAX {
+            if thrown > most {
                 break;
             }
         }

@@ -19,11 +19,11 @@ use super::{Upstream, Used};
 use crate::Secret;
 
 /// So many requests of one run may be on their way at once.
-pub(super) const REQUESTS_MAX: usize = 16;
+pub(super) const REQUESTS_MAX: usize = 4;
+/// So many connections of one run may be there at once, with those that are being refused.
+pub(super) const CONNECTIONS_MAX: usize = 32;
 /// A key may be so long.
 const KEY_BYTES_MAX: usize = 8192;
-/// Where a provider does not say what an answer cost, so many bytes count as one token.
-const BYTES_PER_TOKEN: u64 = 4;
 
 /// The digest of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,8 +48,8 @@ impl Runs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&digest);
     }
 
-    pub(super) fn by_token(&self, token: &[u8]) -> Option<Arc<Open>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&Digest::of(token)).cloned()
+    pub(super) fn find(&self, digest: Digest) -> Option<Arc<Open>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned()
     }
 }
 
@@ -88,25 +88,47 @@ pub(super) struct Open {
     pub(super) target: Target,
     tokens_left: Option<u64>,
     used: watch::Sender<Used>,
+    pending: watch::Sender<Pending>,
     places: Arc<Semaphore>,
-    /// Its sender is gone when the run may no longer use it.
-    closed: watch::Receiver<()>,
+    connections: Arc<Semaphore>,
     /// What the ids of answers that are made here begin with; no two leases have the same.
     series: u64,
     answers: AtomicU64,
 }
 
+/// What is on its way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pending {
+    pub(super) requests: usize,
+    /// What is set aside for them.
+    tokens: u64,
+    /// Whether the run may no longer use the gateway.
+    is_closed: bool,
+}
+
+/// What becomes of a request that asks for its part of the budget.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Granted,
+    /// There may be nothing left once what is on its way is counted.
+    Later,
+    Spent,
+    Closed,
+}
+
 impl Open {
-    pub(super) fn new(
-        run: RunId,
-        target: Target,
-        tokens_left: Option<u64>,
-        closed: watch::Receiver<()>,
-        series: u64,
-    ) -> Self {
-        let places = Arc::new(Semaphore::new(REQUESTS_MAX));
-        let used = watch::Sender::default();
-        Open { run, target, tokens_left, used, places, closed, series, answers: AtomicU64::default() }
+    pub(super) fn new(run: RunId, target: Target, tokens_left: Option<u64>, series: u64) -> Self {
+        Open {
+            run,
+            target,
+            tokens_left,
+            used: watch::Sender::default(),
+            pending: watch::Sender::default(),
+            places: Arc::new(Semaphore::new(REQUESTS_MAX)),
+            connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            series,
+            answers: AtomicU64::default(),
+        }
     }
 
     /// The id of an answer that has none of its provider's.
@@ -118,10 +140,23 @@ impl Open {
         self.used.subscribe()
     }
 
+    pub(super) fn pending(&self) -> watch::Receiver<Pending> {
+        self.pending.subscribe()
+    }
+
+    /// From now on no request is let through, and those on their way are cut.
+    pub(super) fn close(&self) {
+        self.pending.send_modify(|pending| pending.is_closed = true);
+    }
+
     /// Returns when the run may no longer use the gateway.
     pub(super) async fn closed(&self) {
-        let mut closed = self.closed.clone();
-        while closed.changed().await.is_ok() {}
+        let _ = self.pending().wait_for(|pending| pending.is_closed).await;
+    }
+
+    /// Returns when nothing is on its way, so that all is counted.
+    pub(super) async fn settled(&self) {
+        let _ = self.pending().wait_for(|pending| pending.requests == 0).await;
     }
 
     /// A place among the run's requests.
@@ -129,59 +164,57 @@ impl Open {
         Arc::clone(&self.places).try_acquire_owned().ok()
     }
 
-    /// Whether there are tokens left. That there are none is noted. What is on its way is not known to cost anything yet, so requests
-    /// side by side can together go past the budget; the next one cannot.
-    pub(super) fn has_budget(&self) -> bool {
-        let Some(left) = self.tokens_left else { return true };
-        let Used { input_tokens, output_tokens, .. } = *self.used.borrow();
-        let has_budget = input_tokens.saturating_add(output_tokens) < left;
-        if !has_budget {
-            self.used.send_if_modified(|used| !std::mem::replace(&mut used.refused_for_budget, true));
-        }
-        has_budget
+    /// A place among the run's connections.
+    pub(super) fn connection(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.connections).try_acquire_owned().ok()
     }
 
-    fn add(&self, input_tokens: u64, output_tokens: u64) {
+    /// Sets tokens aside, as long as there are some that are neither used nor set aside. That none are left is noted.
+    pub(super) fn reserve(&self, tokens: u64) -> Asked {
+        let mut asked = Asked::Granted;
+        self.pending.send_if_modified(|pending| {
+            let Used { input_tokens, output_tokens, .. } = *self.used.borrow();
+            let used = input_tokens.saturating_add(output_tokens);
+            asked = match self.tokens_left {
+                _ if pending.is_closed => Asked::Closed,
+                Some(left) if used >= left => Asked::Spent,
+                Some(left) if used.saturating_add(pending.tokens) >= left => Asked::Later,
+                _ => Asked::Granted,
+            };
+            let is_granted = asked == Asked::Granted;
+            if is_granted {
+                pending.requests += 1;
+                pending.tokens = pending.tokens.saturating_add(tokens);
+            }
+            is_granted
+        });
+        if asked == Asked::Spent {
+            self.used.send_if_modified(|used| !std::mem::replace(&mut used.refused_for_budget, true));
+        }
+        asked
+    }
+
+    /// What is set aside for a request changes.
+    pub(super) fn resize(&self, from: u64, to: u64) {
+        self.pending.send_modify(|pending| pending.tokens = pending.tokens.saturating_sub(from) + to);
+    }
+
+    /// A request is over, and was counted.
+    pub(super) fn release(&self, tokens: u64) {
+        self.pending.send_modify(|pending| {
+            pending.requests -= 1;
+            pending.tokens = pending.tokens.saturating_sub(tokens);
+        });
+    }
+
+    pub(super) fn add_request(&self) {
+        self.used.send_modify(|used| used.requests += 1);
+    }
+
+    pub(super) fn add(&self, input_tokens: u64, output_tokens: u64) {
         self.used.send_modify(|used| {
             used.input_tokens = used.input_tokens.saturating_add(input_tokens);
             used.output_tokens = used.output_tokens.saturating_add(output_tokens);
         });
-    }
-}
-
-/// What one request costs. It is added to what the run has used when this is dropped, however the request ends.
-pub(super) struct Tally {
-    open: Arc<Open>,
-    asked_bytes: usize,
-    /// What the model said, in bytes.
-    pub(super) said_bytes: u64,
-    /// What the provider says that it cost: input and output.
-    pub(super) told: Option<(u64, u64)>,
-    /// Whether the provider has taken the request, as far as is known.
-    counts: bool,
-}
-
-impl Tally {
-    /// A request that is about to be sent.
-    pub(super) fn sent(open: Arc<Open>, asked_bytes: usize) -> Self {
-        open.used.send_modify(|used| used.requests += 1);
-        Tally { open, asked_bytes, said_bytes: 0, told: None, counts: true }
-    }
-
-    /// The provider refused it, or was not reached: it cost nothing.
-    pub(super) fn void(mut self) {
-        self.counts = false;
-    }
-}
-
-impl Drop for Tally {
-    fn drop(&mut self) {
-        if !self.counts {
-            return;
-        }
-        let estimated = |bytes: u64| bytes.div_ceil(BYTES_PER_TOKEN);
-        let (input, output) =
-            self.told.unwrap_or_else(|| (estimated(self.asked_bytes as u64), estimated(self.said_bytes)));
-        self.open.add(input, output);
     }
 }

@@ -8,13 +8,15 @@ use std::task::{Context, Poll};
 
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
 use super::client::{Connection, Limits};
 use super::course::Course;
+use super::listening::Visit;
 use super::mask::Mask;
-use super::runs::{Open, Tally};
+use super::runs::Open;
+use super::tally::Tally;
 
 /// So many pieces wait for an agent that does not read them; then the provider is not read either.
 const PIECES_MAX: usize = 16;
@@ -119,7 +121,7 @@ enum End {
 }
 
 /// Carries it until it is over or the run's lease is.
-pub(super) fn start(pump: Pump, open: Arc<Open>, cut: Arc<Notify>) {
+pub(super) fn start(pump: Pump, open: Arc<Open>, visit: Arc<Visit>) {
     tokio::spawn(async move {
         let end = tokio::select! {
             biased;
@@ -130,7 +132,7 @@ pub(super) fn start(pump: Pump, open: Arc<Open>, cut: Arc<Notify>) {
             tracing::debug!(run = %open.run, ?end, "an answer through the gateway was cut");
         }
         if end == End::Unread {
-            cut.notify_one();
+            visit.cut.notify_one();
         }
     });
 }

@@ -7,5 +7,8 @@ mod closing;
 mod failing;
 mod harness;
 mod passing;
+mod permitted;
+mod room;
 mod sockets;
+mod strangers;
 mod tls;

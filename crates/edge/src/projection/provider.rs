@@ -45,6 +45,15 @@ pub(super) fn upstream(
     Ok(Upstream { base_url, wire: profile.wire, key: Secret::new(key.as_bytes().to_vec()) })
 }
 
+/// Refuses an auth file in which there is neither a key nor a login.
+pub(super) fn check_credential(profile: &str, auth: &Secret) -> Result<(), Failure> {
+    let auth = json_of(auth.expose()).map_err(|error| bad_form(profile, AUTH, error))?;
+    match key(&auth) {
+        Ok(_) | Err(NoKey::Login | NoKey::Several) => Ok(()),
+        Err(NoKey::None) => Err(no_key(profile, NoKey::None)),
+    }
+}
+
 /// Why there is no key to use.
 enum NoKey {
     /// A person's login instead of a key.

@@ -202,8 +202,9 @@ async fn b09_what_a_step_prints_beyond_the_limit_is_counted_and_kept_as_its_log(
         for report in hub.reports().await {
             let (text, offset, left_out) = match report {
                 Report::Output { text, offset, omitted, .. } => (text.len() as u64, offset, omitted),
-                Report::Log { text, offset, omitted, .. } => {
+                Report::Log { text, offset, omitted, lost, .. } => {
                     log += text.len() as u64;
+                    assert_eq!(128 * 1024 + log + lost, lines * 1024, "what is lost is said");
                     (0, offset, omitted)
                 }
                 _ => continue,

@@ -14,6 +14,9 @@ use super::{Call, Conversation, Stage, status};
 pub(in super::super) const CONTINUE: &str = "Continue where you were. The pause was not a refusal; if you were waiting for permission, ask \
                                    again for exactly the same step.";
 
+/// Who is asked: whoever holds the other end, and no agent of codex.
+const REVIEWER: &str = "user";
+
 /// How it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Opening {
@@ -82,8 +85,10 @@ impl Conversation {
 
     pub(super) fn open_thread(&mut self, thread: Option<String>) {
         let (sandbox, _) = self.terms.confinement.sandbox();
-        let mut params =
-            json!({ "cwd": self.terms.directory, "approvalPolicy": "untrusted", "sandbox": sandbox });
+        // All of it, since what is not said may be taken from the thread, and that an agent can rewrite.
+        let mut params = json!({
+            "cwd": self.terms.directory, "approvalPolicy": "untrusted", "approvalsReviewer": REVIEWER, "sandbox": sandbox,
+        });
         match thread {
             None => self.call(Call::ThreadStart, params),
             Some(thread) => {
@@ -96,7 +101,8 @@ impl Conversation {
 
     pub(super) fn thread_opened(&mut self, opened: ThreadOpened, phase: &str) -> Result<(), BackendError> {
         let (_, sandbox) = self.terms.confinement.sandbox();
-        if opened.approval_policy != "untrusted" || opened.sandbox.kind != sandbox {
+        let reviewed = opened.approvals_reviewer.is_none_or(|reviewer| reviewer == REVIEWER);
+        if opened.approval_policy != "untrusted" || !reviewed || opened.sandbox.kind != sandbox {
             let text = "codex opened the thread under another policy than it was told";
             return Err(BackendError::new(FailureKind::BackendProtocolError, text));
         }

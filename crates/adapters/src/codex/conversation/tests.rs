@@ -130,12 +130,15 @@ fn b07_what_nobody_can_be_asked_for_is_refused_and_said() {
 
 #[test]
 fn b07_a_thread_under_another_policy_is_not_used() {
-    let mut opened = recorded().next().unwrap();
-    opened["result"]["approvalPolicy"] = "never".into();
-    let mut conversation = conversation(task());
-    conversation.heard(&json!({ "id": 1, "result": {} })).unwrap();
-    let error = conversation.heard(&opened).unwrap_err();
-    assert_eq!(error.failure_kind, FailureKind::BackendProtocolError);
+    for (what, other) in [("approvalPolicy", "never"), ("approvalsReviewer", "auto_review")] {
+        let mut opened = recorded().next().unwrap();
+        assert!(opened["result"][what].is_string(), "{what}");
+        opened["result"][what] = other.into();
+        let mut conversation = conversation(task());
+        conversation.heard(&json!({ "id": 1, "result": {} })).unwrap();
+        let error = conversation.heard(&opened).unwrap_err();
+        assert_eq!(error.failure_kind, FailureKind::BackendProtocolError);
+    }
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! What stays in a home that is prepared again, and what does not.
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 

@@ -84,3 +84,44 @@ async fn nobody_listens_once_the_gateway_and_its_leases_are_gone() {
         tokio::task::yield_now().await;
     }
 }
+
+#[tokio::test]
+async fn c16_closing_a_lease_counts_what_it_cuts_and_lets_nothing_through_after() {
+    let provider = Provider::playing(vec![stream_head(), sent(&chunks(&[EVENT])), Step::UntilGone]).await;
+    let silent = Provider::playing(vec![Step::UntilGone]).await;
+    let gateway = Gateway::new();
+    for (provider, said) in [(&provider, 2), (&silent, 0)] {
+        let lease = gateway.open(pass(&provider.base_url(), Wire::Responses)).await.unwrap();
+        let other = gateway.open(pass(&provider.base_url(), Wire::Responses)).await.unwrap();
+        let mut streams = Vec::new();
+        for _ in 0..3 {
+            let mut stream = send(&lease, request(&lease, "{}").as_bytes()).await;
+            let mut read = Vec::new();
+            while said > 0 && !String::from_utf8_lossy(&read).contains(EVENT) {
+                assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0);
+            }
+            streams.push(stream);
+        }
+        provider.asked(3).await;
+        let late = request(&lease, "{}");
+        let used = lease.close().await;
+        assert_eq!((used.requests, used.input_tokens, used.output_tokens), (3, 3, 3 * said));
+        assert_eq!(ask_raw(&other, late.as_bytes()).await.status, 401);
+        provider.left_by(3).await;
+    }
+}
+
+#[tokio::test]
+async fn c16_a_request_that_comes_in_while_the_lease_closes_is_not_sent() {
+    let provider = Provider::answering("200 OK", "", "{}").await;
+    let gateway = Gateway::new();
+    let lease = gateway.open(pass(&provider.base_url(), Wire::Responses)).await.unwrap();
+    // Its head is read and its place taken; then the lease closes.
+    let half = request(&lease, "{}").replace("content-length: 2", "content-length: 3");
+    let stream = send(&lease, half.as_bytes()).await;
+    lease.open.pending().wait_for(|pending| pending.requests == 1).await.unwrap();
+    let used = lease.close().await;
+    assert_eq!(used, crate::gateway::Used::default());
+    assert!(read_reply(stream).await.is_none());
+    assert_eq!(provider.seen(), []);
+}

@@ -237,6 +237,7 @@ pub(super) fn impatient() -> Gateway {
         idle: short,
         request_head: short,
         request_body: short,
+        stranger_body: short,
         unread: short,
         ..Limits::default()
     };

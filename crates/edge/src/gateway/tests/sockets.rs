@@ -74,3 +74,21 @@ async fn a_socket_that_cannot_be_made_is_an_error() {
         assert!(Gateway::new().open(pass).await.is_err());
     }
 }
+
+#[tokio::test]
+async fn b13_a_runs_socket_takes_the_token_of_that_run_alone() {
+    let provider = Provider::answering("200 OK", "", "{}").await;
+    let directory = tempfile::tempdir().unwrap();
+    let (one, two) = (directory.path().join("one.sock"), directory.path().join("two.sock"));
+    let gateway = Gateway::new();
+    let first = with_socket(&gateway, &provider, one.clone()).await;
+    let second = with_socket(&gateway, &provider, two.clone()).await;
+    for (path, lease, status) in
+        [(&one, &first, 200), (&one, &second, 401), (&two, &first, 401), (&two, &second, 200)]
+    {
+        let mut stream = UnixStream::connect(path).await.unwrap();
+        stream.write_all(request(lease, "{}").as_bytes()).await.unwrap();
+        assert_eq!(read_reply(stream).await.unwrap().status, status);
+    }
+    assert_eq!(provider.seen().len(), 2);
+}
