@@ -99,7 +99,7 @@ fn c12_without_anybody_to_ask_nothing_is_written_and_the_demo_runs_all_the_same(
     assert_eq!(shown["run"]["state"], "completed");
     assert_eq!(told["next"], "runyard secrets set codex auth.json", "it cannot be used without");
     std::fs::create_dir_all(machine.home.path("secrets/codex")).unwrap();
-    std::fs::write(machine.home.path("secrets/codex/auth.json"), "{}").unwrap();
+    std::fs::write(machine.home.path("secrets/codex/auth.json"), "{\"OPENAI_API_KEY\": \"mine\"}").unwrap();
     assert!(machine.init(&[])["next"].as_str().unwrap().ends_with("--agent codex"));
 }
 

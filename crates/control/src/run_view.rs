@@ -81,7 +81,8 @@ pub struct RunView {
 struct RanOnView {
     /// Its kind.
     kind: String,
-    /// What is started, with its arguments.
+    /// What is started, with its arguments, where something is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     command: Vec<String>,
     /// What the edge found: the program and its version, once the run has begun.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -57,6 +57,7 @@ fn j06_every_action_says_who_may_call_it() {
         ("agent_list",       "GET /api/v1/agents",                  "read",  "-",      may::RUNS_READ),
         ("edge_list",        "GET /api/v1/edges",                   "read",  "-",      may::RUNS_READ),
         ("session_list",     "GET /api/v1/sessions",                "read",  "-",      may::RUNS_READ),
+        ("session_close",    "POST /api/v1/sessions/{id}/close",    "write", "people", may::RUNS_WRITE),
         ("backend_list",     "GET /api/v1/backends",                "read",  "-",      may::RUNS_READ),
         ("backend_show",     "GET /api/v1/backends/{profile}",      "read",  "-",      may::RUNS_READ),
         ("backend_check",    "POST /api/v1/backends/{profile}/check", "write", "people", may::RUNS_WRITE),
