@@ -14,6 +14,7 @@ use crate::home::Home;
 use crate::hub_client::HubClient;
 use crate::hub_here::{AnyHub, Stay};
 use crate::patches::Changes;
+use crate::run::form::{Form, Heard};
 use crate::run::{asked, data, for_somebody_else, lasting, typed};
 use crate::views;
 
@@ -77,7 +78,7 @@ fn approve() -> Command {
         )
         .args(decision())
         .args(part::arguments())
-        .args([scope, flag("answer", "JSON", "The answer to a question")])
+        .args([scope, flag("answer", "ANSWER", "The answer to a question, as JSON; in words where it asks for one thing")])
 }
 
 fn reject() -> Command {
@@ -130,8 +131,9 @@ async fn serve(client: &HubClient, matches: &ArgMatches) -> Result<u8, ActionErr
         return Ok(views::show(matches, "approval_show", found));
     }
     let approval = &found["approval"];
-    let answer = Answer::of(client, approval, verb == "approve", matches).await?;
-    if !matches.get_flag("confirm") {
+    let mut answer = Answer::of(client, approval, verb == "approve", matches).await?;
+    // Whoever has just typed an answer means it.
+    if !answer.ask(approval).await? && !matches.get_flag("confirm") {
         answer.confirm(client, approval).await?;
     }
     let resolved = data(client.invoke("approval_resolve", answer.input.clone(), true, None).await?);
@@ -169,7 +171,10 @@ impl Answer {
             input["scope"] = text("scope").unwrap_or_default().into();
         }
         if let Some(answer) = text("answer") {
-            input["answer"] = serde_json::from_str(&answer).unwrap_or(Value::String(answer));
+            input["answer"] = match Form::of(approval) {
+                Some(form) => form.given(&answer),
+                None => serde_json::from_str(&answer).unwrap_or(Value::String(answer)),
+            };
         }
         let mut answer = Answer { approve, input, changes: None };
         let reviews = match approve {
@@ -216,6 +221,41 @@ impl Answer {
         }
         self.changes = Some(changes);
         Ok(())
+    }
+
+    /// Asks for the answer to a question, where the command says none; says whether it did.
+    async fn ask(&mut self, approval: &Value) -> Result<bool, ActionError> {
+        let form = Form::of(approval).filter(|_| self.approve && self.input["answer"].is_null());
+        let Some(mut form) = form.filter(|_| approval["state"] == "open") else { return Ok(false) };
+        if !typed::can_ask() {
+            let command = form.command(approval["id"].as_str().unwrap_or_default());
+            let message = format!("It is a question. Answer it with: {command} --confirm");
+            return Err(ActionError::new(Code::ValidationError, message));
+        }
+        let mut stderr = std::io::stderr();
+        asked(approval).iter().for_each(|line| {
+            let _ = writeln!(stderr, "{line}");
+        });
+        let mut keyboard = typed::Keyboard::default();
+        loop {
+            typed::show_question(&keyboard, &form.question());
+            let line = keyboard.line().await.ok_or_else(ActionError::cancelled)?;
+            match form.hear(&line) {
+                Heard::More => {}
+                Heard::Wrong(hint) => {
+                    let _ = writeln!(stderr, "{hint}");
+                }
+                Heard::Answer(answer) => {
+                    self.input["answer"] = answer;
+                    return Ok(true);
+                }
+                Heard::Rejected => {
+                    self.approve = false;
+                    self.input["decision"] = "reject".into();
+                    return Ok(true);
+                }
+            }
+        }
     }
 
     /// Shows exactly what is asked, and asks whether the answer is meant. Without a terminal it must be said with the command.

@@ -20,6 +20,12 @@ use crate::home::Home;
 use crate::views::is_text;
 
 const KEYS_BYTES_MAX: u64 = 64 * 1024;
+/// Always the same, so that what is written into a configuration once stays true.
+const LISTEN: &str = "127.0.0.1:4711";
+/// The scenarios to begin with.
+const FIRST: [&str; 5] = ["text", "shell", "patch", "approval", "http-429"];
+/// How a task names a scenario.
+const MARKER: &str = "[[scenario:";
 /// A model for which agents offer all their tools; the provider answers any other as well.
 const MODEL: &str = "gpt-5.5";
 
@@ -37,7 +43,7 @@ fn provider_command() -> Command {
     let listen = Arg::new("listen")
         .long("listen")
         .value_name("ADDR")
-        .default_value("127.0.0.1:0")
+        .default_value(LISTEN)
         .value_parser(value_parser!(SocketAddr))
         .help("Where to listen, on this machine only; port 0 takes any free one");
     let directory = Arg::new("scenarios")
@@ -82,6 +88,7 @@ async fn demo(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     }
     let provider = DemoProvider::start_with(options).await.map_err(refused)?;
     announce(&provider, &home.path().join(FILE_NAME), keys.map(PathBuf::as_path));
+    let known = provider.scenarios();
     let mut told = 0;
     loop {
         tokio::select! {
@@ -89,7 +96,7 @@ async fn demo(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
             request = provider.wait_for(|request| request.number > told) => {
                 told = request.number;
                 // Nobody reading this is no reason not to serve.
-                let _ = writeln!(std::io::stderr(), "{}", line(&request));
+                let _ = writeln!(std::io::stderr(), "{}", line(&request, &known));
             }
         }
     }
@@ -119,29 +126,57 @@ fn lines(listed: &[Listed]) -> Vec<String> {
 fn announce(provider: &DemoProvider, configuration: &Path, keys: Option<&Path>) {
     let (url, configuration) = (provider.url(), one_line(&configuration.display().to_string()));
     let key = match keys {
-        None => "it takes any key, but Runyard needs one for the profile; give it {\"OPENAI_API_KEY\": \"any\"} by".to_owned(),
-        Some(file) => format!("it takes the keys of {} only; give the profile one by", one_line(&file.display().to_string())),
+        None => "give each profile a key, whichever:\n  echo any | runyard secrets set codex\n  \
+                 echo any | runyard secrets set deepseek"
+            .to_owned(),
+        Some(file) => format!(
+            "give each profile one of the keys in {}:\n  runyard secrets set codex\n  runyard secrets set deepseek",
+            one_line(&file.display().to_string())
+        ),
     };
     let text = format!(
-        "listening on {url}\n\
-         to point an agent at it, put this into {configuration}:\n\n  \
-         [backend.codex]\n  base_url = {url:?}\n  model = {MODEL:?}\n\n\
-         {key}\n  runyard secrets set codex auth.json\n\
-         what it plays is said in the task, such as [[scenario:shell touch a.txt]]:\n  {}\n\
+        "listening on {url}\n\n\
+         1. put what you want to try into {configuration}:\n\n  \
+         [backend.codex]\n  base_url = {url:?}\n  model = {MODEL:?}\n\n  \
+         [backend.deepseek]\n  base_url = {url:?}\n  wire = \"chat\"\n\n\
+         2. {key}\n\
+         3. restart `runyard up` if it runs\n\
+         4. say in the task what it plays:\n  \
+         runyard run --agent codex \"[[scenario:shell touch a.txt]]\"\n\n\
+         scenarios (--list shows all):\n  {}\n\n\
          stop with Ctrl-C\n",
-        lines(&provider.scenarios()).join("\n  "),
+        lines(&to_begin_with(provider.scenarios())).join("\n  "),
     );
     let mut stdout = std::io::stdout().lock();
     // Nobody listening to this is no reason not to serve.
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
+/// A few of those that are built in, and all that a person brought.
+fn to_begin_with(mut listed: Vec<Listed>) -> Vec<Listed> {
+    let built_in = scenarios(None).unwrap_or_default();
+    let is_built_in = |name: &str| built_in.iter().any(|listed| listed.name == name);
+    listed.retain(|listed| FIRST.contains(&listed.name.as_str()) || !is_built_in(&listed.name));
+    listed
+}
+
+/// Whether a request's last marker names a scenario that there is not.
+fn names_unknown(body: &str, known: &[Listed]) -> bool {
+    let marked = body.rsplit_once(MARKER).and_then(|(_, rest)| rest.split_once("]]"));
+    let name = marked.map(|(marker, _)| marker.split([' ', '\\']).next().unwrap_or_default());
+    name.is_some_and(|name| !known.iter().any(|known| known.name == name))
+}
+
 /// A request for people: neither its key nor anything that it says. A query may hold a key too.
-fn line(request: &Recorded) -> String {
+fn line(request: &Recorded, known: &[Listed]) -> String {
     let path = request.path.split('?').next().unwrap_or_default();
     let status = request.status.map_or("no answer".to_owned(), |status| status.to_string());
     let played = match &request.played {
-        Some((scenario, step)) => format!("  {scenario}, step {}", step + 1),
+        Some((scenario, step)) => {
+            let instead =
+                if names_unknown(&request.body, known) { ", as there is none as named" } else { "" };
+            format!("  {scenario}, step {}{instead}", step + 1)
+        }
         None => String::new(),
     };
     one_line(&format!("{:>4}  {} {path}  {status}{played}", request.number, request.method))
@@ -179,6 +214,7 @@ fn refused(error: ProviderError) -> ActionError {
         ProviderError::NotLoopback { .. } => {
             "; it keeps the keys that it is sent, so only this machine may reach it"
         }
+        ProviderError::Listen { .. } => "; --listen 127.0.0.1:0 takes any free port",
         _ => "",
     };
     ActionError::new(code, format!("Cannot start: {}{more}.", causes.join(": ")))
@@ -199,10 +235,27 @@ mod tests {
             played: Some(("shell".into(), 1)),
             status: Some(200),
         };
-        assert_eq!(line(&request), "   7  POST /v1/responses  200  shell, step 2");
+        let known = scenarios(None).unwrap();
+        assert_eq!(line(&request, &known), "   7  POST /v1/responses  200  shell, step 2");
         let silent = Recorded { played: None, status: None, path: "/v1/\u{1b}[31m".into(), ..request };
-        let told = line(&silent);
+        let told = line(&silent, &known);
         assert!(told.ends_with("  no answer") && !told.contains('\u{1b}'), "{told:?}");
+    }
+
+    #[test]
+    fn a_marker_that_names_no_scenario_is_noticed() {
+        let known = scenarios(None).unwrap();
+        for (text, unknown) in [
+            ("no marker", false),
+            ("[[scenario:text]]", false),
+            ("[[scenario:shell touch a.txt]]", false),
+            ("[[scenario:nope]] [[scenario:shell\\n touch]]", false),
+            ("[[scenario:open", false),
+            ("[[scenario:nope]]", true),
+            ("[[scenario:shell]] [[scenario:shel touch a.txt]]", true),
+        ] {
+            assert_eq!(names_unknown(text, &known), unknown, "{text}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod answers;
 mod ask;
 mod follow;
+pub(crate) mod form;
 pub(crate) mod lasting;
 mod review;
 mod show;
@@ -68,6 +69,10 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
         .arg(flag("backend", "PROFILE", "Another backend profile than the agent's"))
         .arg(flag("continue", "RUN", "Go on from this run: same session, same conversation"))
         .arg(flag("timeout-ms", "MS", "How long it may take, not counting approvals"))
+        .arg(
+            flag("budget-tokens", "TOKENS", "How many tokens it may use, in and out together; it fails beyond")
+                .value_parser(clap::value_parser!(u64)),
+        )
         .arg(
             flag("keep-open", "TIME", "Keep it open for further turns, so long after each: 90s, 10m, 2h")
                 .value_parser(milliseconds),
@@ -208,6 +213,9 @@ async fn input(client: &HubClient, matches: &ArgMatches) -> Result<Value, Action
             )
         })?;
         policy.insert("timeoutMs".to_owned(), ms.into());
+    }
+    if let Some(tokens) = matches.get_one::<u64>("budget-tokens") {
+        policy.insert("budget".to_owned(), json!({ "tokens": tokens }));
     }
     if let Some(ms) = matches.get_one::<u64>("keep-open") {
         policy.insert("keepOpenMs".to_owned(), (*ms).into());

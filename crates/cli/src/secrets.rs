@@ -3,18 +3,18 @@
 //! It is a command and no action, so that no other surface has it. A value comes from standard input or from a prompt that does not
 //! show it, never from an argument or a variable, and no answer holds one.
 
+mod check;
 mod prompt;
 mod value;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use runyard::{ActionError, Code, Issue};
+use runyard::{ActionError, Code};
 use runyard_domain::BackendProfile;
-use runyard_domain::run::Failure;
-use runyard_edge::{Secrets, SecretsError, check_projection};
+use runyard_edge::{Secrets, SecretsError};
 use runyard_engine::Catalog;
-use runyard_surfaces::cli::{ExtraCommand, ExtraRun, one_line, show_data};
+use runyard_surfaces::cli::{ExtraCommand, ExtraRun, one_line, show_data, styled};
 use serde_json::{Value, json};
 
 use crate::configuration::{Configuration, Environment};
@@ -88,15 +88,29 @@ async fn run(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
         return Err(ActionError::new(Code::AuthorizationError, message));
     }
     let site = Site::of(home)?;
-    let (data, text) = match matches.subcommand() {
-        Some(("set", asked)) => site.set(asked)?,
-        Some(("list", _)) => site.list()?,
-        Some(("check", asked)) => site.check(asked)?,
-        Some(("rm", asked)) => site.remove(asked).await?,
+    let for_people = is_text(matches.get_one::<String>("output").map(String::as_str));
+    let ((data, text), exit) = match matches.subcommand() {
+        Some(("set", asked)) => (site.set(asked)?, 0),
+        Some(("list", _)) => (site.list()?, 0),
+        Some(("check", asked)) => site.check(asked, for_people)?,
+        Some(("rm", asked)) => match site.remove(asked).await {
+            Err(error) if for_people && *error.code() == Code::ConfirmationRequired => {
+                return Ok(told_alone(&error));
+            }
+            done => (done?, 0),
+        },
         _ => return Ok(0),
     };
-    let form = matches.get_one::<String>("output").map(String::as_str);
-    Ok(show_data(&matches, if is_text(form) { text } else { data }))
+    Ok(show_data(&matches, if for_people { text } else { data }).max(exit))
+}
+
+/// Tells an error without what is advised for its code in general, which names the flag of another command.
+fn told_alone(error: &ActionError) -> u8 {
+    let mut stderr = std::io::stderr().lock();
+    let (red, plain) = if styled(&stderr) { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+    let (code, message) = (error.code().as_str(), one_line(error.message()));
+    let _ = writeln!(stderr, "{red}error[{code}]{plain}: {message}");
+    error.code().row().exit
 }
 
 /// What is configured, and where the secrets are.
@@ -129,20 +143,26 @@ impl Site {
         let profile = self.profile(text(asked, "profile"))?;
         let key = chosen_key(profile, asked.get_one::<String>("key").map(String::as_str))?;
         let given = match std::io::stdin().is_terminal() {
-            true => prompt::ask(&format!("{key} of {} (not shown): ", profile.profile))?,
+            true => prompt::ask(&profile.profile, key)?,
             false => value::read(std::io::stdin().lock())?,
         };
         let value::Value { bytes, wrapped } = value::of(key, given)?;
         self.home
             .make()
             .map_err(|error| ActionError::new(Code::StorageIo, format!("Cannot keep it: {error}.")))?;
+        self.refuse_useless(profile, key, &bytes)?;
         self.secrets.set(&profile.profile, key, bytes.expose()).map_err(refused)?;
         let name = &profile.profile;
         let mut said = format!("Kept {key} of {name}.");
         if wrapped {
             said.push_str(" It holds the API key that you gave, as OPENAI_API_KEY.");
         }
-        Ok((json!({"profile": name, "key": key, "wrapped": wrapped}), said.into()))
+        let warnings = self.lacking(profile);
+        for warning in &warnings {
+            said.push_str(&format!("\nnote: {}", one_line(warning)));
+        }
+        let data = json!({"profile": name, "key": key, "wrapped": wrapped, "warnings": warnings});
+        Ok((data, said.into()))
     }
 
     fn list(&self) -> Result<Answer, ActionError> {
@@ -159,58 +179,6 @@ impl Site {
         Ok((json!({"directory": self.secrets.directory(), "secrets": data}), for_people))
     }
 
-    fn check(&self, asked: &ArgMatches) -> Result<Answer, ActionError> {
-        let profiles: Vec<&BackendProfile> = match asked.get_one::<String>("profile") {
-            Some(name) => vec![self.profile(name)?],
-            None => self.catalog.backends.values().filter(|profile| needs_some(profile)).collect(),
-        };
-        let checked: Vec<(&BackendProfile, Result<Checked, Failure>)> =
-            profiles.into_iter().map(|profile| (profile, self.checked(profile))).collect();
-        let failures: Vec<&Failure> =
-            checked.iter().filter_map(|(_, checked)| checked.as_ref().err()).collect();
-        if !failures.is_empty() {
-            return Err(unusable(&failures));
-        }
-        let ready = checked.iter().filter_map(|(profile, checked)| Some((*profile, checked.as_ref().ok()?)));
-        let data: Vec<Value> = ready
-            .clone()
-            .map(|(profile, ready)| json!({"profile": profile.profile, "found": ready.said, "warnings": ready.warnings}))
-            .collect();
-        let width =
-            checked.iter().map(|(profile, _)| profile.profile.chars().count()).max().unwrap_or_default();
-        let lines = ready.flat_map(|(profile, ready)| {
-            let line = move |word: &str, said: &str| {
-                format!("{word:<4}  {:<width$}  {}", profile.profile, one_line(said))
-            };
-            let warnings = ready.warnings.iter().map(move |warning| line("note", warning));
-            [line("ok", &ready.said)].into_iter().chain(warnings)
-        });
-        let for_people = match data.is_empty() {
-            true => "No backend profile needs a secret.".to_owned(),
-            false => lines.collect::<Vec<_>>().join("\n"),
-        };
-        Ok((json!({"profiles": data}), for_people.into()))
-    }
-
-    /// What a run of a profile would find.
-    fn checked(&self, profile: &BackendProfile) -> Result<Checked, Failure> {
-        if !needs_some(profile) {
-            return Ok(Checked { said: "it needs none".to_owned(), warnings: Vec::new() });
-        }
-        let said = match self.catalog.kinds.get(&profile.backend_kind) {
-            Some(info) => check_projection(&self.secrets, profile, info)?,
-            None => String::new(),
-        };
-        let open =
-            |key: &&String| self.secrets.look(&profile.profile, key).is_ok_and(|seen| seen.open_to_others);
-        let warning = |key: &String| {
-            let file = self.secrets.directory().join(&profile.profile).join(key);
-            format!("others can read {key}: chmod 600 {}", file.display())
-        };
-        let keys = profile.required_secret_keys.iter().chain(&profile.optional_secret_keys);
-        Ok(Checked { said, warnings: keys.filter(open).map(warning).collect() })
-    }
-
     async fn remove(&self, asked: &ArgMatches) -> Result<Answer, ActionError> {
         let (profile, key) = (text(asked, "profile"), asked.get_one::<String>("key").map(String::as_str));
         let there = self.secrets.profiles().map_err(refused)?;
@@ -218,15 +186,7 @@ impl Site {
         let going: Vec<&String> =
             found.into_iter().flatten().filter(|name| key.is_none_or(|key| key == name.as_str())).collect();
         if going.is_empty() {
-            let there: Vec<String> = there
-                .iter()
-                .flat_map(|found| found.keys.iter().map(|key| format!("{} {key}", found.profile)))
-                .collect();
-            let there = if there.is_empty() { "none at all".to_owned() } else { there.join(", ") };
-            return Err(ActionError::new(
-                Code::NotFound,
-                format!("There is no such secret; there are: {there}."),
-            ));
+            return Err(self.nothing_to_remove(profile, key));
         }
         let names = going.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
         if !asked.get_flag("yes") {
@@ -241,20 +201,23 @@ impl Site {
         Ok((json!({"profile": profile, "removed": gone}), said.into()))
     }
 
+    /// A name that is none of a profile is not repeated either.
+    fn nothing_to_remove(&self, profile: &str, key: Option<&str>) -> ActionError {
+        let name = if self.catalog.backends.contains_key(profile) { profile } else { "The name you gave" };
+        let what = if key.is_some() { "no such secret" } else { "no secrets" };
+        let message = format!("{name} has {what}; \"runyard secrets list\" shows what there is.");
+        ActionError::new(Code::NotFound, message)
+    }
+
     /// A backend profile that is configured. What was given is not repeated: it may be a value in the wrong place.
     fn profile(&self, name: &str) -> Result<&BackendProfile, ActionError> {
         self.catalog.backends.get(name).ok_or_else(|| {
             let known = self.catalog.backends.values().filter(|profile| needs_some(profile));
             let known: Vec<&str> = known.map(|profile| profile.profile.as_str()).collect();
-            invalid(format!("PROFILE is no backend profile; those with secrets are: {}.", known.join(", ")))
+            let known = known.join(", ");
+            invalid(format!("The name you gave is no backend profile; those that need secrets are: {known}."))
         })
     }
-}
-
-/// What was found of a profile that can be used.
-struct Checked {
-    said: String,
-    warnings: Vec<String>,
 }
 
 fn needs_some(profile: &BackendProfile) -> bool {
@@ -278,22 +241,8 @@ fn chosen_key<'a>(profile: &'a BackendProfile, key: Option<&str>) -> Result<&'a 
     match key {
         None => Ok(*first),
         Some(key) => known.iter().find(|known| **known == key).copied().ok_or_else(|| {
-            invalid(format!("KEY is no secret that {name} has; there are: {}.", known.join(", ")))
+            invalid(format!("The key you named is no secret of {name}; there are: {}.", known.join(", ")))
         }),
-    }
-}
-
-/// What is missing or wrong: one in the message, several as an issue each.
-fn unusable(failures: &[&Failure]) -> ActionError {
-    let said: Vec<String> = failures.iter().map(|failure| sentence(&failure.message)).collect();
-    let kind = failures.iter().find_map(|failure| failure.failure_kind);
-    let code = kind.map_or(Code::SecretUnavailable, |kind| kind.code());
-    match said.as_slice() {
-        [only] => ActionError::new(code, only),
-        all => {
-            let message = format!("{} backend profiles cannot be used.", all.len());
-            ActionError::new(code, message).with_issues(all.iter().map(Issue::root).collect())
-        }
     }
 }
 

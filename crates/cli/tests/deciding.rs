@@ -249,3 +249,74 @@ fn c12_a19_what_its_owner_may_not_approve_is_left_to_somebody_else_and_not_asked
         assert_eq!(screen.matches(question).count(), 1, "it is asked once: {screen}");
     }
 }
+
+/// It asks for a colour and says what it was told.
+const CHOICE: Scripted<'static> = Scripted {
+    name: "painter",
+    profile: "",
+    script: "[[turn]]\n[[turn.step]]\nask = \"Which colour?\"\nthen_say = \"Told {answer}.\"\n\
+             [turn.step.schema]\ntype = \"object\"\nrequired = [\"choice\"]\n\
+             properties.choice = { type = \"string\", enum = [\"Red (Recommended)\", \"Blue\"] }\n",
+};
+
+fn at_a_terminal(yard: &Yard, arguments: &[&str]) -> Terminal {
+    Terminal::of(yard.home.command(arguments).current_dir(yard.workspace.path()))
+}
+
+#[test]
+fn c12_a_question_is_answered_in_words_where_the_run_is_followed() {
+    let yard = Yard::new("", &[CHOICE]);
+    let (_hub, _api) = yard.up();
+    let choices = "1) Red (Recommended)  2) Blue  or type it > ";
+    let mut terminal = at_a_terminal(&yard, &["run", "paint", "--agent", "painter"]);
+    terminal.wait_for("question: Which colour?");
+    for (question, line) in
+        [(choices, "green"), (choices, ""), ("Reject the question? [y/N] ", ""), (choices, "blue")]
+    {
+        terminal.wait_for(question);
+        terminal.type_line(line);
+    }
+    terminal.wait_for("Told {\"choice\":\"Blue\"}.");
+    let (exit, screen) = terminal.ended();
+    assert_eq!(exit, Some(0), "{screen}");
+    assert!(!screen.contains("answerSchema"), "{screen}");
+}
+
+#[test]
+fn c12_a_question_is_answered_from_the_inbox_at_once_and_its_command_is_told_elsewhere() {
+    let yard = Yard::new("", &[CHOICE]);
+    let (_hub, api) = yard.up();
+    let asked = || {
+        let run = api.start("painter", yard.place());
+        let asked = api.asked(&run, &[])["id"].as_str().unwrap().to_owned();
+        (run, asked)
+    };
+    let (run, id) = asked();
+    let (exit, code, message) = yard.home.run(["approvals", "approve", &id, "--confirm"]).failure();
+    assert_eq!((exit, code.as_str()), (2, "VALIDATION_ERROR"), "{message}");
+    let command = format!(
+        "Answer it with: runyard approvals approve {id} --answer '{{\"choice\": \"Red (Recommended)\"}}'"
+    );
+    assert!(message.contains(&command), "{message}");
+    let shown = yard.home.run(["approvals", "show", &id, "--output", "text"]).stdout;
+    assert!(shown.contains("answers: Red (Recommended), Blue") && !shown.contains("answerSchema"), "{shown}");
+    yard.home.run(["approvals", "approve", &id, "--answer", "Blue", "--confirm"]).data();
+    assert_eq!(api.until(&run, "completed")["response"], "Told {\"choice\":\"Blue\"}.");
+
+    let (run, id) = asked();
+    let mut terminal = at_a_terminal(&yard, &["approvals", "approve", &id]);
+    terminal.wait_for("or type it > ");
+    terminal.type_line("1");
+    let (exit, screen) = terminal.ended();
+    assert!(exit == Some(0) && !screen.contains("Approve exactly this?"), "{screen}");
+    assert_eq!(api.until(&run, "completed")["response"], "Told {\"choice\":\"Red (Recommended)\"}.");
+
+    let (run, id) = asked();
+    let mut terminal = at_a_terminal(&yard, &["approvals", "approve", &id]);
+    terminal.wait_for("or type it > ");
+    terminal.type_line("");
+    terminal.wait_for("Reject the question? [y/N] ");
+    terminal.type_line("y");
+    assert_eq!(terminal.ended().0, Some(0));
+    api.until(&run, "cancelled");
+}

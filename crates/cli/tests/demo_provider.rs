@@ -26,7 +26,8 @@ struct Provider {
 
 impl Provider {
     fn start(home: &Home, arguments: &[&str]) -> Self {
-        let mut child = home.command(["demo", "provider"].iter().chain(arguments)).spawn().unwrap();
+        let anywhere = ["demo", "provider", "--listen", "127.0.0.1:0"];
+        let mut child = home.command(anywhere.iter().chain(arguments)).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let mut said = String::new();
@@ -95,6 +96,11 @@ fn it_says_where_it_is_answers_on_both_wires_and_tells_each_request_without_its_
     assert_eq!(provider.next_line(), "   1  POST /v1/responses  200  secret-echo, step 1\n");
     assert_eq!(provider.next_line(), "   2  POST /v1/chat/completions  503  http-503, step 1\n");
     assert_eq!(provider.next_line(), "   3  GET /v1/models  200\n");
+    provider.ask("POST", "/v1/responses", KEY, &json!({"input": "[[scenario:nope]]"}).to_string());
+    assert_eq!(
+        provider.next_line(),
+        "   4  POST /v1/responses  200  text, step 1, as there is none as named\n"
+    );
     assert!(!home.path("hub.json").exists() && !home.path("token").exists(), "it is no hub");
 }
 
@@ -104,10 +110,17 @@ fn what_it_says_to_put_into_the_configuration_is_a_configuration() {
     let provider = Provider::start(&home, &[]);
     assert!(provider.said.contains(&home.path("runyard.toml").display().to_string()), "{}", provider.said);
     let (_, snippet) = provider.said.split_once(":\n\n").unwrap();
-    let (snippet, _) = snippet.split_once("\n\n").unwrap();
+    let (snippet, rest) = snippet.split_once("\n\n2. ").unwrap();
+    for part in
+        ["echo any | runyard secrets set codex\n", "restart `runyard up` if it runs\n", "--list shows all"]
+    {
+        assert!(rest.contains(part), "{part} is not in {rest}");
+    }
     let parsed: toml::Table = snippet.parse().unwrap();
     assert_eq!(parsed["backend"]["codex"]["base_url"].as_str(), Some(provider.url()));
     assert!(parsed["backend"]["codex"]["model"].is_str());
+    assert_eq!(parsed["backend"]["deepseek"]["base_url"].as_str(), Some(provider.url()));
+    assert_eq!(parsed["backend"]["deepseek"]["wire"].as_str(), Some("chat"));
     let configured = Home::with(snippet);
     let ran = configured.run(["config", "show"]);
     assert_eq!(ran.exit, 0, "{} {}", ran.stdout, ran.stderr);
@@ -154,6 +167,7 @@ fn the_scenarios_are_listed_for_people_and_for_programs() {
         "{}",
         provider.said
     );
+    assert!(!provider.said.contains("\n  cut "), "the others are listed when asked for: {}", provider.said);
     let (_, body) =
         provider.ask("POST", "/v1/responses", KEY, &json!({"input": "[[scenario:mine]]"}).to_string());
     let answer: Value = serde_json::from_str(&body).unwrap();
@@ -190,6 +204,7 @@ fn what_cannot_be_served_is_refused_with_its_reason() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     check(&home, &["--listen", &address], 1, "CONFLICT", &format!("cannot listen on {address}"));
+    check(&home, &["--listen", &address], 1, "CONFLICT", "--listen 127.0.0.1:0 takes any free port");
     check(&home, &["--keys", "no-such-file"], 2, "VALIDATION_ERROR", "no-such-file");
     check(&home, &["--list", "--scenarios", "no-such-directory"], 2, "VALIDATION_ERROR", "no-such-directory");
     let directory = home.beside("broken");
@@ -211,7 +226,9 @@ fn help_says_what_it_is_and_half_a_command_is_refused() {
     let home = Home::new();
     let help = home.run(["demo", "provider", "--help"]);
     assert_eq!(help.exit, 0);
-    for part in ["--listen", "--scenarios", "--keys", "--list", "[[scenario:shell touch a.txt]]"] {
+    for part in
+        ["--listen", "127.0.0.1:4711", "--scenarios", "--keys", "--list", "[[scenario:shell touch a.txt]]"]
+    {
         assert!(help.stdout.contains(part), "{part} is not in {}", help.stdout);
     }
     assert_eq!(home.run(["demo"]).exit, 2);

@@ -65,6 +65,8 @@ fn what_is_missing_for_one_agent_does_not_stop_the_others() {
     let (exit, findings) = doctor(&ran);
     assert_eq!(exit, 0, "{findings:?}");
     check(&findings, "backend codex", "note", "npm install -g @openai/codex");
+    let (.., said) = findings.iter().find(|(what, ..)| what == "backend codex").unwrap();
+    assert_eq!(said.to_lowercase().matches("install").count(), 1, "{said}");
 }
 
 #[test]
@@ -82,7 +84,8 @@ fn b13_each_profile_is_told_which_of_its_own_secrets_it_lacks() {
     let ran = home.run(["doctor"]);
     let (exit, findings) = doctor(&ran);
     assert_eq!(exit, 0, "{findings:?}");
-    check(&findings, "secrets codex", "note", "runyard secrets set codex auth.json");
+    let missing = "auth.json of codex is missing Give it with: runyard secrets set codex auth.json";
+    check(&findings, "secrets codex", "note", missing);
     check(&findings, "secrets deepseek", "note", "runyard secrets set deepseek auth.json");
     check(&findings, "secrets mine", "ok", "auth.json, config.toml of mine, in the session's home");
     assert!(

@@ -16,6 +16,7 @@ use std::process::{Child, ChildStdout};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use support::api::{Scripted, Yard};
 use support::terminal::Terminal;
 use support::{Home, Ran, eventually, send};
 
@@ -443,4 +444,53 @@ fn a_policy_test_takes_this_directory_and_says_why_for_each_part() {
         .map(|part| (part["what"].as_str().unwrap(), part["effect"].as_str().unwrap()))
         .collect();
     assert_eq!(parts, [("ls", "ask"), ("rm -rf build", "deny")]);
+}
+
+#[test]
+fn c16_a_run_is_started_with_a_budget_of_tokens_and_shows_what_it_used() {
+    let script = "[[turn]]\n[[turn.step]]\nstatus = { input_tokens = 60, output_tokens = 41 }\n\
+                  [[turn.step]]\nsay = \"Enough.\"\n[[turn.step]]\nshell = \"date -u\"\n";
+    let yard = Yard::new(ALLOWED, &[Scripted { name: "spender", profile: "", script }]);
+    let (_hub, _api) = yard.up();
+    let run = |arguments: &[&str]| Ran::of(yard.home.command(arguments).current_dir(yard.workspace.path()));
+    let spend = |tokens: &str| {
+        run(&["run", "spend", "--agent", "spender", "--budget-tokens", tokens, "--output", "json"])
+    };
+    let ended = |ran: &Ran| serde_json::from_str::<Value>(&ran.stdout).unwrap()["data"]["run"].clone();
+    let beyond = ended(&spend("100"));
+    assert_eq!(beyond["code"], "budget_exceeded", "{beyond}");
+    let within = ended(&spend("101"));
+    assert_eq!(within["state"], "completed", "{within}");
+    let shown = run(&["runs", "show", within["id"].as_str().unwrap(), "--output", "text"]).stdout;
+    let line = shown.lines().find(|line| line.starts_with("tokens ")).unwrap_or_else(|| panic!("{shown}"));
+    assert!(line.contains("  60 in, 41 out"), "{line}");
+    assert_eq!(spend("many").exit, 2);
+    assert!(run(&["run", "--help"]).stdout.contains("--budget-tokens <TOKENS>"));
+}
+
+#[test]
+fn a19_where_only_the_end_is_printed_it_is_said_that_an_approval_is_waited_for() {
+    let place = Place::new(Home::new());
+    let mut child = place
+        .home
+        .command(["run", "look around", "--keep", "--output", "json"])
+        .current_dir(&place.folder)
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let told = "waits for an approval: runyard approvals approve ";
+    let id = line.trim_end().strip_prefix(told).unwrap_or_else(|| panic!("{line}"));
+    place.approve(id);
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn a19_a_failure_in_text_says_what_kind_it_is() {
+    let backend = "[backend.other]\ncommand = [\"/bin/true\"]\nrequired_secret_keys = []\n\
+                   [agents.other]\nlabel = \"Other\"\n";
+    let place = Place::new(Home::with(backend));
+    let ran = place.run(&["run", "look around", "--agent", "other", "--output", "text"]);
+    assert_eq!(ran.exit, 1, "{}", ran.stdout);
+    assert!(ran.stdout.contains("failed [runtime_unavailable, backend-spawn-failed] "), "{}", ran.stdout);
 }

@@ -42,7 +42,7 @@ fn is_silent(ran: &Ran) {
 fn b06_a_key_comes_from_standard_input_and_is_kept_for_its_owner_alone() {
     let home = Home::new();
     let ran = set(&home, &["codex"], &format!("{KEY}\n"));
-    assert_eq!(ran.data(), json!({"profile": "codex", "key": "auth.json", "wrapped": true}));
+    assert_eq!(ran.data(), json!({"profile": "codex", "key": "auth.json", "wrapped": true, "warnings": []}));
     is_silent(&ran);
     let file = auth(&home, "codex");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("{{\"OPENAI_API_KEY\":\"{KEY}\"}}"));
@@ -67,14 +67,23 @@ fn b06_a_value_is_never_an_argument_and_no_mistake_repeats_it() {
     let large = "k".repeat(1024 * 1024 + 1);
     for (arguments, value, said) in [
         (&["codex", "auth.json", KEY][..], "", "never an argument"),
-        (&["codex", KEY], "", "KEY is no secret that codex has; there are: auth.json, config.toml."),
-        (&[KEY], "", "PROFILE is no backend profile; those with secrets are: codex, deepseek."),
+        (&["codex", KEY], "", "The key you named is no secret of codex; there are: auth.json, config.toml."),
+        (
+            &[KEY],
+            "",
+            "The name you gave is no backend profile; those that need secrets are: codex, deepseek.",
+        ),
         (&["demo"], "", "demo needs no secret."),
-        (&["../codex"], "", "PROFILE is no backend profile"),
+        (&["../codex"], "", "The name you gave is no backend profile"),
         (&["codex"], "", "Nothing was given"),
         (&["codex"], " \n\n", "Nothing was given"),
         (&["codex"], &broken, "no JSON (line 1"),
         (&["codex", "config.toml"], &config, "no TOML (line 1)"),
+        (
+            &["codex"],
+            "{\"foo\": \"4242\"}",
+            "Nothing is kept, because it could not be used: auth.json of codex holds no OPENAI_API_KEY",
+        ),
         (&["codex"], &large, "at most 1048576 bytes"),
     ] {
         let ran = set(&home, arguments, value);
@@ -84,13 +93,41 @@ fn b06_a_value_is_never_an_argument_and_no_mistake_repeats_it() {
         is_silent(&ran);
     }
     assert!(!home.path("secrets").exists(), "nothing was kept");
+    let left: Vec<_> = std::fs::read_dir(home.path("")).into_iter().flatten().collect();
+    assert!(!left.iter().flatten().any(|entry| entry.file_name().to_string_lossy().starts_with(".secret")));
+}
+
+#[test]
+fn b13_what_can_be_used_only_after_something_else_is_kept_and_said_at_once() {
+    let home = Home::new();
+    let login = format!("{{\"tokens\": {{\"access_token\": \"{KEY}\"}}}}");
+    let ran = set(&home, &["codex"], &login);
+    let warning = ran.data()["warnings"][0].as_str().unwrap().to_owned();
+    assert!(
+        warning.starts_with("codex cannot be used yet: auth.json of codex holds a ChatGPT login"),
+        "{warning}"
+    );
+    assert!(warning.contains("gateway = false in [backend.codex]"), "{warning}");
+    is_silent(&ran);
+    assert_eq!(std::fs::read_to_string(auth(&home, "codex")).unwrap(), login);
+    let text = set(&home, &["deepseek", "config.toml", "--output", "text"], "model = \"m\"\n");
+    assert_eq!(
+        (text.exit, text.stdout.as_str()),
+        (
+            0,
+            "Kept config.toml of deepseek.\nnote: deepseek cannot be used yet: auth.json of deepseek is missing: set it with \
+             \"runyard secrets set deepseek auth.json\".\n"
+        )
+    );
 }
 
 #[test]
 fn b06_at_a_terminal_it_is_asked_for_and_not_shown() {
     let home = Home::new();
     let mut terminal = Terminal::of(&mut home.command(["secrets", "set", "codex"]));
-    terminal.wait_for("auth.json of codex (not shown): ");
+    terminal.wait_for(
+        "API key for codex (not shown; for a whole auth.json: runyard secrets set codex < auth.json): ",
+    );
     terminal.type_line(KEY);
     let (exit, screen) = terminal.ended();
     assert_eq!(exit, Some(0), "{screen}");
@@ -101,11 +138,32 @@ fn b06_at_a_terminal_it_is_asked_for_and_not_shown() {
     );
 
     let mut terminal = Terminal::of(&mut home.command(["secrets", "set", "codex"]));
-    terminal.wait_for("(not shown): ");
+    terminal.wait_for("(not shown; ");
     terminal.type_line("sk-other\u{3}");
     let (exit, screen) = terminal.ended();
     assert_ne!(exit, Some(0), "{screen}");
     assert!(std::fs::read_to_string(auth(&home, "codex")).unwrap().contains(KEY), "called off");
+}
+
+#[test]
+fn b06_what_is_pasted_at_the_prompt_as_a_whole_file_is_taken_to_its_end_and_refused() {
+    let home = Home::new();
+    let mut terminal = Terminal::of(&mut home.command(["secrets", "set", "codex", "--output", "text"]));
+    terminal.wait_for("auth.json): ");
+    // More than a terminal holds: whoever does not read it leaves it to the shell.
+    let rest = format!("  \"{KEY}\": 1,\n").repeat(3000);
+    terminal.type_line(&format!("{{\n{rest}}}"));
+    let (exit, screen) = terminal.ended();
+    assert_eq!(exit, Some(2), "{screen}");
+    assert!(screen.contains("runyard secrets set codex auth.json < FILE"), "{screen}");
+    assert!(!screen.contains("4242") && !auth(&home, "codex").exists(), "{screen}");
+
+    let mut terminal = Terminal::of(&mut home.command(["secrets", "set", "codex", "--output", "text"]));
+    terminal.wait_for("auth.json): ");
+    terminal.type_line("");
+    let (exit, screen) = terminal.ended();
+    assert_eq!(exit, Some(2), "{screen}");
+    assert!(screen.contains("Nothing was typed, so nothing is kept."), "{screen}");
 }
 
 #[test]
@@ -145,6 +203,10 @@ fn b13_checking_tells_what_a_run_would_find_and_what_to_do() {
     let (exit, code, message) = all.failure();
     assert_eq!((exit, code.as_str()), (1, "secret-unavailable"), "no profile stands in for another");
     assert!(message.contains("deepseek") && !message.contains("codex"), "{message}");
+    let text = home.run(["secrets", "check", "--output", "text"]);
+    let expected = "ok    codex     auth.json of codex, held by the gateway\n\
+                    do    deepseek  auth.json of deepseek is missing: set it with \"runyard secrets set deepseek auth.json\"\n";
+    assert_eq!((text.exit, text.stdout.as_str(), text.stderr.as_str()), (1, expected, ""));
     let ran = home.run(["secrets", "check", "codex"]);
     is_silent(&ran);
     let codex =
@@ -183,14 +245,22 @@ fn b17_removing_is_confirmed_and_says_what_is_gone() {
     let (exit, code, message) = home.run(["secrets", "rm", "codex"]).failure();
     assert_eq!((exit, code.as_str()), (1, "CONFIRMATION_REQUIRED"));
     assert_eq!(message, "Say --yes to remove auth.json, config.toml of codex.");
+    let text = home.run(["secrets", "rm", "codex", "--output", "text"]);
+    let expected = "error[CONFIRMATION_REQUIRED]: Say --yes to remove auth.json, config.toml of codex.\n";
+    assert_eq!((text.exit, text.stderr.as_str()), (1, expected));
     let ran = home.run(["secrets", "rm", "codex", "config.toml", "--yes"]);
     assert_eq!(ran.data(), json!({"profile": "codex", "removed": ["config.toml"]}));
-    for absent in
-        [&["codex", "config.toml"][..], &["nobody"], &["codex", "../deepseek/auth.json"], &["../secrets"]]
-    {
+    let list = "\"runyard secrets list\" shows what there is.";
+    for (absent, said) in [
+        (&["demo"][..], "demo has no secrets"),
+        (&["codex", "config.toml"], "codex has no such secret"),
+        (&["codex", "../deepseek/auth.json"], "codex has no such secret"),
+        (&[KEY], "The name you gave has no secrets"),
+        (&["../secrets"], "The name you gave has no secrets"),
+    ] {
         let (exit, code, message) = home.run([&["secrets", "rm", "--yes"], absent].concat()).failure();
         assert_eq!((exit, code.as_str()), (1, "NOT_FOUND"), "{message}");
-        assert!(message.contains("codex auth.json, deepseek auth.json"), "{message}");
+        assert_eq!(message, format!("{said}; {list}"));
     }
     let mut terminal = Terminal::of(&mut home.command(["secrets", "rm", "codex"]));
     terminal.wait_for("Remove auth.json of codex? [y/N] ");

@@ -71,6 +71,9 @@ pub struct RunView {
     /// What the agent said last; not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     response: Option<String>,
+    /// What it may use at most, where that is limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<Value>,
     /// Time, tokens and cost so far.
     metrics: MetricsView,
 }
@@ -197,6 +200,7 @@ impl RunView {
             open_approvals: run.state.open().map(|(id, _)| id.to_string()).collect(),
             kept_open_until: run.kept_open_until().map(|until| until.to_string()),
             response: Some(run.response.clone()).filter(|response| !response.is_empty()),
+            budget: created.execution_policy.budget.and_then(|budget| serde_json::to_value(budget).ok()),
             metrics: MetricsView::of(standing),
         }
     }

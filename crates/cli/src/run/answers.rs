@@ -1,6 +1,6 @@
 //! What can be answered to what is asked, and what a line means as an answer.
 //!
-//! Only words: nothing is asked and nothing is answered here.
+//! Only words: nothing is asked and nothing is answered here. Questions have their forms.
 
 use runyard_domain::gate::{Request, rule_for};
 use runyard_surfaces::cli::one_line;
@@ -34,11 +34,9 @@ pub(super) enum Wish {
     Always(&'static str),
 }
 
-/// What an answer can be.
+/// What an answer can be, where it is about no question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum About {
-    /// A question: the answer itself.
-    Question,
     /// Something that the agent wants to do, and how far a yes can reach.
     Deed(Reach),
     /// What was applied is taken back; looked at each time anew.
@@ -51,7 +49,6 @@ impl About {
     /// What an approval is about, as it is asked.
     pub(super) fn of(asked: &Value, source: Source) -> Self {
         match asked["request"]["kind"].as_str() {
-            Some("question") => About::Question,
             Some("apply") if asked["request"]["undo"] == true => About::Undo,
             Some("apply") => About::Changes { source },
             _ => About::Deed(Reach::of(asked)),
@@ -109,13 +106,6 @@ impl Source {
 /// What a line means as an answer, if it is one.
 pub(super) fn said(about: About, text: &str) -> Option<Said> {
     let decided = |approve, scope, answer| Some(Said::Decided { approve, scope, answer });
-    if about == About::Question {
-        if text.is_empty() {
-            return decided(false, "once", None);
-        }
-        // JSON where it is JSON, else the text itself.
-        return decided(true, "once", Some(serde_json::from_str(text).unwrap_or_else(|_| text.into())));
-    }
     match (text.to_ascii_lowercase().as_str(), about) {
         ("n" | "no", _) => decided(false, "once", None),
         ("y" | "yes", About::Changes { source: Source::Agent | Source::Carried }) => {
@@ -140,7 +130,7 @@ pub(super) fn hint(about: About) -> &'static str {
         About::Changes { .. } => "That is no answer; ? says which there are.",
         About::Undo | About::Deed(Reach::Once) => "Answer with y or n.",
         About::Deed(Reach::Rule) => "Answer with y, r, s, p or n.",
-        About::Deed(Reach::Run) | About::Question => "Answer with y, r or n.",
+        About::Deed(Reach::Run) => "Answer with y, r or n.",
     }
 }
 
@@ -201,7 +191,6 @@ pub(super) fn question(request: &Value, workspace: &str, about: About) -> String
                 "Apply these changes to {to} in \"{workspace}\"? [y] apply all  {more}  [l] later  [?] help  [n] reject > "
             );
         }
-        "question" => return "Your answer (empty to reject) > ".to_owned(),
         other => format!("Allow this {}", one_line(other)),
     };
     let reach = match about {
@@ -243,9 +232,6 @@ mod tests {
         check(About::Deed(Reach::Once), "r", None);
         check(About::Deed(Reach::Rule), "s", Some(Said::Wishes(Wish::Always("session"))));
         check(About::Deed(Reach::Rule), "p", Some(Said::Wishes(Wish::Always("project"))));
-        check(About::Question, "", decided(false, "once", None));
-        check(About::Question, "blue", decided(true, "once", Some(json!("blue"))));
-        check(About::Question, "[1]", decided(true, "once", Some(json!([1]))));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{About, Said, Source, help, hint, question, said};
+use super::form::{Form, Heard};
 use super::show::Screen;
 use super::typed::{Keyboard, can_ask, is_yes, show_question};
 
@@ -38,8 +39,51 @@ pub(super) struct Choice {
 #[derive(Clone)]
 pub(super) struct Open {
     pub(super) digest: String,
-    about: About,
-    question: String,
+    asks: Asks,
+}
+
+/// What an approval asks for.
+#[derive(Clone)]
+enum Asks {
+    /// An answer.
+    Answer(Form),
+    /// A decision.
+    Decision { about: About, question: String },
+}
+
+impl Open {
+    fn question(&self) -> String {
+        match &self.asks {
+            Asks::Answer(form) => form.question(),
+            Asks::Decision { question, .. } => question.clone(),
+        }
+    }
+
+    /// What a line says that answers what is asked now; nothing where there is more to ask.
+    fn hear(&mut self, text: &str, screen: &mut Screen) -> Option<Said> {
+        let form = match &mut self.asks {
+            Asks::Answer(form) => form,
+            Asks::Decision { about, .. } => {
+                let said = said(*about, text);
+                match said {
+                    Some(Said::Help) => help(*about).iter().for_each(|line| screen.say(line)),
+                    None => screen.say(hint(*about)),
+                    Some(_) => {}
+                }
+                return said.filter(|said| *said != Said::Help);
+            }
+        };
+        let (approve, answer) = match form.hear(text) {
+            Heard::Answer(answer) => (true, Some(answer)),
+            Heard::Rejected => (false, None),
+            Heard::More => return None,
+            Heard::Wrong(hint) => {
+                screen.say(&hint);
+                return None;
+            }
+        };
+        Some(Said::Decided { approve, scope: "once", answer })
+    }
 }
 
 /// The approvals that the run waits for, and the one that is being asked about.
@@ -72,7 +116,10 @@ impl Asking {
                 let label = payload["workspace"]["label"].as_str().unwrap_or_default();
                 let about = About::of(payload, self.source);
                 let digest = payload["digest"].as_str().unwrap_or_default().to_owned();
-                self.again(id, Open { digest, about, question: question(&payload["request"], label, about) });
+                let decision =
+                    || Asks::Decision { about, question: question(&payload["request"], label, about) };
+                let asks = Form::of(payload).map_or_else(decision, Asks::Answer);
+                self.again(id, Open { digest, asks });
             }
             Some("run.approval.resolved") => {
                 self.open.remove(&id);
@@ -115,7 +162,7 @@ impl Asking {
                 (None, None) => return std::future::pending().await,
                 (empty, Some((id, open))) => {
                     self.keyboard.forget();
-                    screen.ask(&open.question);
+                    screen.ask(&open.question());
                     *empty = Some(Reading { asked: Some(id.clone()), told: false });
                 }
             }
@@ -127,17 +174,10 @@ impl Asking {
                 screen.say("Standard input ended; answer with \"runyard approvals\" in another terminal.");
                 continue;
             };
-            let Some((id, open)) = asked.and_then(|id| Some((id.clone(), self.open.get(&id)?.clone())))
-            else {
-                continue;
-            };
-            match said(open.about, text.trim()) {
-                Some(Said::Help) => help(open.about).iter().for_each(|line| screen.say(line)),
-                Some(said) => {
-                    self.open.remove(&id);
-                    return Choice { approval: id, open, said };
-                }
-                None => screen.say(hint(open.about)),
+            let Some(id) = asked else { continue };
+            let said = self.open.get_mut(&id).and_then(|open| open.hear(text.trim(), screen));
+            if let Some((said, open)) = said.and_then(|said| Some((said, self.open.remove(&id)?))) {
+                return Choice { approval: id, open, said };
             }
         }
     }

@@ -233,7 +233,7 @@ impl<'a> Following<'a> {
                 self.asking.event(&event, &mut self.screen);
                 self.say_if_kept_open(&event).await;
             }
-            Shown::Json => {}
+            Shown::Json => self.say_that_it_waits(&event),
         }
         let kind = event["type"].as_str().unwrap_or_default();
         let ends = matches!(kind, "run.completed" | "run.failed" | "run.cancelled");
@@ -250,6 +250,16 @@ impl<'a> Following<'a> {
         let may_not = *error.code() == Code::AuthorizationError;
         self.screen.say(&format!("Not answered: {}", said(&for_somebody_else(error, approval))));
         Ok(may_not.then_some(Outcome::Left))
+    }
+
+    /// Where only the end is shown, a person still learns what it waits for.
+    fn say_that_it_waits(&mut self, event: &Value) {
+        let payload = &event["payload"];
+        let answered = self.applying == Applying::Confirmed && payload["request"]["kind"] == "apply";
+        if event["type"] == "run.approval.requested" && !answered {
+            let id = payload["approvalId"].as_str().unwrap_or_default();
+            self.screen.say(&format!("waits for an approval: runyard approvals approve {id}"));
+        }
     }
 
     /// A turn that ended leaves a run as it is that is kept open: that it waits for the person is said, once.

@@ -10,6 +10,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use runyard_surfaces::cli::{one_line, printable, styled};
 use serde_json::Value;
 
+use super::form::Form;
+
 /// How often the progress line moves.
 const TICK: Duration = Duration::from_millis(120);
 
@@ -281,7 +283,11 @@ impl Screen {
             }
             _ => {
                 let failed = self.paint("1;31", "failed");
-                self.line(&format!("{failed} [{}] {}", text("code"), text("message")));
+                let code = match text("failureKind") {
+                    none if none.is_empty() => text("code"),
+                    kind => format!("{}, {kind}", text("code")),
+                };
+                self.line(&format!("{failed} [{code}] {}", text("message")));
                 self.line(&self.dim(&text("recovery")));
             }
         }
@@ -290,11 +296,15 @@ impl Screen {
     }
 }
 
-/// Exactly what is asked, as lines: each field of the request.
+/// Exactly what is asked, as lines: each field of the request, or the question and what can be answered.
 pub(crate) fn asked(approval: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     if approval["redacted"] == true {
         lines.push("  What is secret in it is not shown; the placeholders say where it stood.".to_owned());
+    }
+    if let Some(form) = Form::of(approval) {
+        lines.extend(form.lines());
+        return lines;
     }
     for (name, value) in approval["request"].as_object().into_iter().flatten() {
         let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

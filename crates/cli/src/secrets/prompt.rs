@@ -5,10 +5,14 @@
 use std::io::{Read, Write};
 
 use runyard::{ActionError, Code};
-use runyard_edge::{SECRET_BYTES_MAX, Secret};
+use runyard_edge::{SECRET_BYTES_MAX, Secret, check_form};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
 use super::invalid;
+use super::value::AUTH;
+
+/// How long nothing must come for a paste to be over, in tenths of a second.
+const PASTE_OVER_TENTHS: u8 = 5;
 
 /// A terminal that shows nothing of what is typed, until this is dropped.
 struct Silent {
@@ -25,6 +29,24 @@ impl Silent {
         tcsetattr(std::io::stdin(), OptionalActions::Flush, &silent)?;
         Ok(Silent { before })
     }
+
+    /// Takes what is still coming of a paste: the rest of it would reach the shell, which takes it for commands.
+    fn drain(&self) -> std::io::Result<()> {
+        let mut passing = tcgetattr(std::io::stdin())?;
+        passing.special_codes[SpecialCodeIndex::VMIN] = 0;
+        passing.special_codes[SpecialCodeIndex::VTIME] = PASTE_OVER_TENTHS;
+        tcsetattr(std::io::stdin(), OptionalActions::Now, &passing)?;
+        let mut piece = vec![0; 4096];
+        let (mut stdin, mut taken) = (std::io::stdin().lock(), 0);
+        while taken < SECRET_BYTES_MAX {
+            match stdin.read(&mut piece)? {
+                0 => break,
+                bytes => taken += bytes as u64,
+            }
+        }
+        drop(Secret::new(piece));
+        Ok(())
+    }
 }
 
 impl Drop for Silent {
@@ -35,18 +57,38 @@ impl Drop for Silent {
 }
 
 /// Asks for one line.
-pub(super) fn ask(question: &str) -> Result<Secret, ActionError> {
+pub(super) fn ask(profile: &str, key: &str) -> Result<Secret, ActionError> {
     let failed = |error: std::io::Error| ActionError::new(Code::StorageIo, format!("Cannot ask: {error}."));
     let silent = Silent::new().map_err(|error| failed(error.into()))?;
     let mut stderr = std::io::stderr();
-    stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush()).map_err(failed)?;
-    let line = typed(std::io::stdin().lock().bytes()).map_err(failed);
+    stderr.write_all(question(profile, key).as_bytes()).and_then(|()| stderr.flush()).map_err(failed)?;
+    let line = typed(std::io::stdin().lock().bytes()).map(|typed| typed.of_key(key)).map_err(failed);
+    if let Ok(Typed::Half | Typed::TooLong) = line {
+        // What it does not reach is not worth another complaint.
+        let _ = silent.drain();
+    }
     drop(silent);
     let _ = stderr.write_all(b"\n");
     match line? {
+        Typed::Line(line) if line.expose().trim_ascii().is_empty() => {
+            Err(invalid("Nothing was typed, so nothing is kept."))
+        }
         Typed::Line(line) => Ok(line),
+        Typed::Half => Err(invalid(format!(
+            "That is no whole JSON text, and only one line is read here, so nothing is kept. Give a file with: runyard secrets set \
+             {profile} {key} < FILE"
+        ))),
         Typed::TooLong => Err(invalid(format!("A secret has at most {SECRET_BYTES_MAX} bytes."))),
         Typed::Cancelled => Err(ActionError::cancelled()),
+    }
+}
+
+fn question(profile: &str, key: &str) -> String {
+    match key {
+        AUTH => format!(
+            "API key for {profile} (not shown; for a whole {AUTH}: runyard secrets set {profile} < {AUTH}): "
+        ),
+        _ => format!("{key} of {profile} (not shown): "),
     }
 }
 
@@ -54,8 +96,21 @@ pub(super) fn ask(question: &str) -> Result<Secret, ActionError> {
 #[derive(Debug, PartialEq, Eq)]
 enum Typed {
     Line(Secret),
+    /// The first line of a JSON text that goes on.
+    Half,
     TooLong,
     Cancelled,
+}
+
+impl Typed {
+    /// The same, where it is meant for this key.
+    fn of_key(self, key: &str) -> Self {
+        let is_half = |text: &[u8]| text.starts_with(b"{") && check_form(key, text).is_err();
+        match self {
+            Typed::Line(line) if key.ends_with(".json") && is_half(line.expose().trim_ascii()) => Typed::Half,
+            other => other,
+        }
+    }
 }
 
 fn typed(keys: impl Iterator<Item = std::io::Result<u8>>) -> std::io::Result<Typed> {
@@ -103,6 +158,14 @@ mod tests {
             ("sk-1\u{1c}\n", Typed::Cancelled),
         ] {
             assert_eq!(typed(keys.bytes().map(Ok)).unwrap(), expected, "{keys:?}");
+        }
+        for (key, text, expected) in [
+            ("auth.json", "{\n", Typed::Half),
+            ("auth.json", "{\"OPENAI_API_KEY\":\n", Typed::Half),
+            ("auth.json", "{\"a\": 1}\n", line("{\"a\": 1}")),
+            ("TOKEN", "{\n", line("{")),
+        ] {
+            assert_eq!(typed(text.bytes().map(Ok)).unwrap().of_key(key), expected, "{text:?}");
         }
         let endless = std::iter::repeat_with(|| Ok(b'k'));
         assert_eq!(typed(endless).unwrap(), Typed::TooLong);

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::invalid;
 
 /// Where codex keeps its provider's key.
-const AUTH: &str = "auth.json";
+pub(super) const AUTH: &str = "auth.json";
 
 /// What is kept.
 pub(super) struct Value {

@@ -5,15 +5,17 @@ use serde_json::Value;
 
 use super::{age, fields, items, joined, text};
 use crate::run::asked;
+use crate::run::form::Form;
 
 pub(super) fn run(run: &Value) -> Value {
     let task = match run["task"]["action"].as_str() {
         Some(action) => format!("action {action} {}", text(&run["task"]["input"])),
         None => run["task"].as_str().unwrap_or_default().to_owned(),
     };
-    let ended = match run["code"].as_str() {
-        Some(code) => format!("[{code}] {}", text(&run["message"])),
-        None => text(&run["message"]),
+    let ended = match (run["code"].as_str(), run["failureKind"].as_str()) {
+        (Some(code), Some(kind)) => format!("[{code}, {kind}] {}", text(&run["message"])),
+        (Some(code), None) => format!("[{code}] {}", text(&run["message"])),
+        (None, _) => text(&run["message"]),
     };
     let open: Vec<String> = items(run, "openApprovals").map(text).collect();
     let active = run["metrics"]["activeMs"].as_f64().unwrap_or_default() / 1000.0;
@@ -33,9 +35,22 @@ pub(super) fn run(run: &Value) -> Value {
         ("created", text(&run["createdAt"])),
         ("last event", format!("#{} at {}", text(&run["lastSequence"]), text(&run["lastEventAt"]))),
         ("active", format!("{active:.1} s")),
+        ("tokens", tokens(run)),
         ("response", run["response"].as_str().unwrap_or_default().to_owned()),
     ])
     .into()
+}
+
+/// What it used, where that is known, and of how much.
+fn tokens(run: &Value) -> String {
+    let known = |(name, way): (&str, &str)| Some(format!("{} {way}", run["metrics"][name].as_u64()?));
+    let used = [("inputTokens", "in"), ("outputTokens", "out")].into_iter().filter_map(known);
+    let used = used.collect::<Vec<_>>().join(", ");
+    match run["budget"]["tokens"].as_u64() {
+        None => used,
+        Some(budget) if used.is_empty() => format!("none of a budget of {budget}"),
+        Some(budget) => format!("{used} of a budget of {budget}"),
+    }
 }
 
 pub(super) fn command(data: &Value) -> Value {
@@ -77,7 +92,11 @@ pub(super) fn approval(approval: &Value) -> Value {
         shown.push_str(&format!("\nLook at it with: runyard diff {}", text(&approval["runId"])));
     }
     if approval["state"] == "open" {
-        shown.push_str(&format!("\nAnswer with: runyard approvals approve {id}, or reject"));
+        let command = match Form::of(approval) {
+            Some(form) => form.command(&id),
+            None => format!("runyard approvals approve {id}"),
+        };
+        shown.push_str(&format!("\nAnswer with: {command}, or reject"));
     }
     shown.into()
 }

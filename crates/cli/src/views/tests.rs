@@ -50,3 +50,17 @@ fn an_age_is_in_the_largest_unit_that_says_something() {
     check(3 * 86_400 + 10, "3 days ago");
     check(-3 * 86_400 - 60, "in 3 days");
 }
+
+#[test]
+fn c16_a_run_shows_what_failed_in_its_backend_and_the_tokens_of_its_budget() {
+    let run = json!({"run": {
+        "id": "run_1", "code": "runtime_unavailable", "failureKind": "secret-unavailable", "message": "No key.",
+        "metrics": {"inputTokens": 9599, "outputTokens": 8}, "budget": {"tokens": 10_000}
+    }});
+    let shown = for_people("run_show", run);
+    let shown = shown.as_str().unwrap();
+    assert!(shown.contains("[runtime_unavailable, secret-unavailable] No key."), "{shown}");
+    assert!(shown.contains("9599 in, 8 out of a budget of 10000"), "{shown}");
+    let unknown = for_people("run_show", json!({"run": {"id": "run_1"}}));
+    assert!(!unknown.as_str().unwrap().contains("tokens"), "{unknown}");
+}
