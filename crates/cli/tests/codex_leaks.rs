@@ -268,8 +268,15 @@ fn b11_nobody_looks_into_the_hub_or_its_supervisors_and_they_leave_no_core_file(
     setrlimit(Resource::Core, Rlimit { current: limit.maximum, ..limit }).unwrap();
     let mut command = home.command_up();
     command.env("HOME", home.beside("person"));
+    let denied = |error: &std::io::Error| is_root() && error.kind() == ErrorKind::PermissionDenied;
+    let mut version = Command::new(support::codex::program());
+    version.arg("--version").stdout(Stdio::null());
+    if as_somebody(version).status().is_err_and(|error| denied(&error)) {
+        eprintln!("not tried: nobody but root can execute codex where it lies");
+        return;
+    }
     let hub = match as_somebody(command).spawn() {
-        Err(error) if is_root() && error.kind() == ErrorKind::PermissionDenied => {
+        Err(error) if denied(&error) => {
             eprintln!("not tried: nobody but root can execute the binary where it lies");
             return;
         }

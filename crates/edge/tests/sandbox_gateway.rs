@@ -328,7 +328,12 @@ async fn b02_the_sandbox_of_codex_works_behind_a_forwarder_and_cuts_its_commands
     let run = Run::new(echo).await;
     let script = format!("cat file; echo new > new || echo confined; {TALK} || echo cut");
     let mut launch = run.launch(&codex, &["sandbox", "--", "bash", "-c", &script]);
-    launch.environment.insert("CODEX_HOME".to_owned(), run.at("home").to_str().unwrap().to_owned());
+    // Codex puts no helper of its own into a home beneath the temporary directory, wherever these tests lie.
+    let (home, temporary) = (run.at("home"), run.at("home").join("tmp"));
+    std::fs::create_dir_all(&temporary).unwrap();
+    for (name, place) in [("CODEX_HOME", home), ("TMPDIR", temporary)] {
+        launch.environment.insert(name.to_owned(), place.to_str().unwrap().to_owned());
+    }
     let step = run_step(&run.processes, launch, PATIENCE).await.unwrap();
     let said = text(&step);
     assert_eq!(step.exit, Some(Exit::Code(0)), "{said}");
