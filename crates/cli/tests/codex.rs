@@ -106,6 +106,20 @@ fn j05_an_approval_is_answered_after_the_hub_with_its_edge_was_killed() {
     finished(&bench, &api, &run);
 }
 
+#[test]
+fn j05_a_codex_that_waits_long_is_parked_and_goes_on_with_the_answer() {
+    let bench = Bench::with("\n[hub]\npark_after_ms = 300\n", None);
+    let (_hub, api) = bench.yard.up();
+    let run = bench.start(&api, "codex", &format!("[[scenario:shell {COMMAND}]] please"));
+    let approval = api.asked(&run, &[]);
+    nothing_left(&run);
+    assert_eq!(api.run(&run)["state"], "needs_approval", "a waiting run is a row");
+    api.approve(&approval);
+    finished(&bench, &api, &run);
+    let used = kinds(&api.events(&run)).iter().filter(|kind| **kind == "run.approval.used").count();
+    assert_eq!(used, 1, "the answer was held for exactly that request");
+}
+
 /// A text that takes some seconds.
 const PACED: &str = "about = \"A text that takes some seconds.\"\n\n[[step]]\nanswer = { say = [\"word \"], repeat = 25, pause_ms = 120 }\n";
 
