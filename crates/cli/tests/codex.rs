@@ -120,6 +120,25 @@ fn j05_a_codex_that_waits_long_is_parked_and_goes_on_with_the_answer() {
     assert_eq!(used, 1, "the answer was held for exactly that request");
 }
 
+#[test]
+fn b18_a_run_whose_profile_changed_since_it_was_planned_says_so() {
+    let bench = Bench::new();
+    let (hub, api) = bench.yard.up();
+    let run = bench.start(&api, "codex", &format!("[[scenario:shell {COMMAND}]] please"));
+    let approval = api.asked(&run, &[]);
+    hub.signal(Signal::TERM);
+    hub.ended();
+    let file = bench.yard.home.path("runyard.toml");
+    let configuration = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, configuration.replace("gpt-5.5", "gpt-5.6")).unwrap();
+    let again: Hub = bench.yard.home.up();
+    let api = Api::owner(&bench.yard.home, &again);
+    api.approve(&approval);
+    finished(&bench, &api, &run);
+    let reason = api.run(&run)["degraded"]["reason"].to_string();
+    assert!(reason.contains("backend profile codex changed since the run was planned"), "{reason}");
+}
+
 /// A text that takes some seconds.
 const PACED: &str = "about = \"A text that takes some seconds.\"\n\n[[step]]\nanswer = { say = [\"word \"], repeat = 25, pause_ms = 120 }\n";
 

@@ -162,6 +162,11 @@ fn b12_without_the_gateway_the_file_is_in_the_sessions_home_and_gone_when_the_pr
     let auth = std::fs::read_to_string(home.join("auth.json")).unwrap();
     assert!(auth.contains(CODEX_KEY));
     assert!(!auth.contains(DEEPSEEK_KEY));
+    let reason = api.run(&run)["degraded"]["reason"].to_string();
+    assert!(
+        reason.contains("its secrets lie in the agent's own home"),
+        "it is said before it begins: {reason}"
+    );
     api.approve(&approval);
     api.until(&run, "completed");
     nothing_left(&run);

@@ -1,6 +1,7 @@
 //! What a run is given to reach its model provider: its profile's secrets, or a way through the gateway.
 
 use std::io::ErrorKind;
+use std::net::IpAddr;
 
 use runyard_backend::link::{OpenRun, Report};
 use runyard_backend::{Access, BackendInfo, GatewayAccess};
@@ -100,8 +101,12 @@ async fn read(edge: &Shared, open: &OpenRun, info: &BackendInfo) -> Result<Proje
 fn goes_in_clear(base_url: &str) -> bool {
     let Some(rest) = base_url.strip_prefix("http://") else { return false };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = if host.starts_with('[') { host } else { host.split(':').next().unwrap_or_default() };
-    !(host == "localhost" || host.starts_with("127.") || host.starts_with("[::1]"))
+    let host = match host.strip_prefix('[') {
+        Some(host) => host.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let is_loopback = host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    !(host == "localhost" || is_loopback)
 }
 
 /// How many tokens the run may still use, where that is limited.
@@ -109,4 +114,21 @@ fn tokens_left(open: &OpenRun) -> Option<u64> {
     let allowed = open.execution_policy.budget.as_ref()?.tokens?;
     let used = open.usage.and_then(|usage| usage.tokens()).unwrap_or_default();
     Some(allowed.saturating_sub(used))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b11_a_key_goes_in_clear_only_without_tls_and_only_to_other_machines() {
+        for url in ["http://llm.example.com/v1", "http://10.0.0.1:8080/v1", "http://127.evil.example/v1"] {
+            assert!(goes_in_clear(url), "{url}");
+        }
+        for url in
+            ["https://llm.example.com/v1", "http://127.0.0.1:1/v1", "http://localhost:1", "http://[::1]:1/v1"]
+        {
+            assert!(!goes_in_clear(url), "{url}");
+        }
+    }
 }
