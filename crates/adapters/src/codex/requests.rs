@@ -6,17 +6,17 @@
 use std::collections::BTreeMap;
 
 use runyard_backend::BackendError;
-use runyard_domain::gate::Request;
+use runyard_domain::gate::{Question, Request};
 use runyard_domain::run::FailureKind;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::bounds::{SIGNAL_BYTES_MAX, length};
 use super::conversation::Confinement;
 use super::forms::{self, Form};
 use super::translate::Translation;
 use super::wire::{
-    ChangeApproval, CommandApproval, Elicitation, ExecApproval, PatchApproval, PermissionsApproval,
-    UserInput, read,
+    ChangeApproval, CommandApproval, Elicitation, ExecApproval, NetworkApproval, PatchApproval,
+    PermissionsApproval, UserInput, read,
 };
 
 /// The most requests that wait for an answer at a time.
@@ -150,9 +150,25 @@ fn wish(method: &str, params: &Value, translation: &mut Translation) -> Result<O
 
 fn command(approval: CommandApproval, translation: &mut Translation) -> Result<Wish, BackendError> {
     let (item, form) = (approval.item_id, Form::Decision);
-    // Only commands are understood: a wider permission is not ours to give.
-    if approval.network_approval_context.is_some() || approval.kind.is_some_and(|kind| kind != "command") {
-        return Ok(Wish { item, form, request: Err("it asks for more than one command") });
+    if let Some(NetworkApproval { host }) = approval.network_approval_context {
+        return Ok(Wish { item, form, request: Ok(Request::Network { host, port: None }) });
+    }
+    match approval.kind.as_deref() {
+        None | Some("command") => {}
+        // What a program makes of it no rule can know, so a person decides.
+        Some("writeStdin") => {
+            let typed = approval.command.as_deref().unwrap_or_default();
+            let prompt = format!("The agent wants to type this into a command that runs: {typed}");
+            let answer_schema = json!({ "enum": ["type it"] });
+            return Ok(Wish {
+                item,
+                form,
+                request: Ok(Request::Question(Question { prompt, answer_schema })),
+            });
+        }
+        Some(_) => {
+            return Ok(Wish { item, form, request: Err("it asks for something that is not known here") });
+        }
     }
     let (Some(command), Some(cwd)) = (approval.command, approval.cwd) else {
         let text = "codex asks for a command and does not say which";

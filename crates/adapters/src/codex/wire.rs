@@ -247,7 +247,13 @@ pub(super) struct CommandApproval {
     #[serde(default)]
     pub(super) cwd: Option<String>,
     #[serde(default)]
-    pub(super) network_approval_context: Option<Value>,
+    pub(super) network_approval_context: Option<NetworkApproval>,
+}
+
+/// Which host a command wants to reach.
+#[derive(Debug, Deserialize)]
+pub(super) struct NetworkApproval {
+    pub(super) host: String,
 }
 
 /// `item/fileChange/requestApproval`.

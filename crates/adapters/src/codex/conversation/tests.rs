@@ -290,6 +290,26 @@ fn c11_what_waits_is_withdrawn_when_its_turn_ends_and_an_answer_comes_too_late()
 }
 
 #[test]
+fn c11_a_connection_and_what_is_typed_are_asked_for_as_what_they_are() {
+    let method = "item/commandExecution/requestApproval";
+    let connection = json!({ "itemId": "c", "networkApprovalContext": { "host": "a", "protocol": "https" } });
+    let typed = json!({ "itemId": "c", "kind": "writeStdin", "command": "y", "cwd": "/" });
+    for (params, kind, text) in [(connection, "network", "\"a\""), (typed, "question", "that runs: y")] {
+        for (approved, decision) in [(true, "accept"), (false, "decline")] {
+            let (mut conversation, _) = asking();
+            let (signals, messages) = requested(&mut conversation, 7, method, params.clone());
+            let Some(Signal::Ask { key, request }) = signals.first() else { panic!("{signals:?}") };
+            let request = serde_json::to_value(request).unwrap();
+            assert!(request["kind"] == kind && request.to_string().contains(text), "{request}");
+            assert_eq!(messages, [] as [Value; 0]);
+            conversation.told(Command::Answer { key: key.clone(), answer: answer(approved, None) });
+            let (_, messages) = conversation.take();
+            assert_eq!(messages[0], json!({ "id": 7, "result": { "decision": decision } }));
+        }
+    }
+}
+
+#[test]
 fn b07_what_would_widen_the_policy_or_enter_the_record_is_declined_without_asking() {
     let decline = || json!({ "decision": "decline" });
     let secret = json!([{ "id": "k", "header": "K", "question": "?", "isSecret": true }]);
@@ -297,12 +317,7 @@ fn b07_what_would_widen_the_policy_or_enter_the_record_is_declined_without_askin
     for (method, params, no) in [
         (
             "item/commandExecution/requestApproval",
-            json!({ "itemId": "c", "kind": "writeStdin", "command": "y", "cwd": "/" }),
-            decline(),
-        ),
-        (
-            "item/commandExecution/requestApproval",
-            json!({ "itemId": "c", "networkApprovalContext": { "host": "a", "protocol": "https" } }),
+            json!({ "itemId": "c", "kind": "ofTomorrow", "command": "y", "cwd": "/" }),
             decline(),
         ),
         ("item/fileChange/requestApproval", json!({ "itemId": "never shown" }), decline()),
