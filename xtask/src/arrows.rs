@@ -23,7 +23,7 @@ const ARROWS: [(&str, May); 25] = [
     ("redact",            May::Use(&["domain"])),
     ("actions-macros",    May::Use(&[])),
     ("actions",           May::Use(&["actions-macros", "redact", "domain"])),
-    ("surfaces",          May::Use(&["actions", "domain"])),
+    ("surfaces",          May::Use(&["actions", "ui-assets", "domain"])),
     ("store",             May::Use(&["redact", "domain"])),
     ("store-sqlite",      May::Use(&["store", "redact", "domain"])),
     ("store-postgres",    May::Use(&["store", "redact", "domain"])),

@@ -7,10 +7,11 @@ const SOURCE_LINES_MAX: usize = 600;
 const TEST_LINES_MAX: usize = 1000;
 
 pub(crate) fn check(file: &File) -> Option<Finding> {
-    if !file.is_rust() {
+    let is_script = matches!(file.extension(), Some("ts" | "tsx" | "mjs")) && !file.is_under("generated");
+    if !file.is_rust() && !is_script {
         return None;
     }
-    let is_test = file.is_under("tests") || file.is_under("benches");
+    let is_test = ["tests", "test", "benches", "browser"].into_iter().any(|folder| file.is_under(folder));
     over(file, if is_test { TEST_LINES_MAX } else { SOURCE_LINES_MAX })
 }
 
@@ -36,6 +37,9 @@ mod tests {
         check_lines("crates/actions/src/retry.rs", 600, None);
         check_lines("crates/actions/tests/retry.rs", 1000, None);
         check_lines("crates/actions/benches/retry.rs", 1000, None);
+        check_lines("web/packages/client/src/reduce.ts", 600, None);
+        check_lines("web/browser/live.spec.ts", 1000, None);
+        check_lines("web/packages/client/src/generated/events.ts", 5000, None);
         check_lines("docs/long.md", 5000, None);
     }
 
@@ -43,6 +47,8 @@ mod tests {
     fn a_file_past_its_limit_is_found() {
         let source = "crates/actions/src/retry.rs:601: 601 lines, at most 600";
         check_lines("crates/actions/src/retry.rs", 601, Some(source));
+        let script = "web/packages/client/src/reduce.ts:601: 601 lines, at most 600";
+        check_lines("web/packages/client/src/reduce.ts", 601, Some(script));
         let test = "crates/actions/tests/retry.rs:1001: 1001 lines, at most 1000";
         check_lines("crates/actions/tests/retry.rs", 1001, Some(test));
     }

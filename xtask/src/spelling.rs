@@ -15,6 +15,8 @@ use crate::vocabulary::{OTHERWISE, Vocabulary, WORDS};
 /// The crates whose texts people see.
 const SPOKEN: [&str; 10] =
     ["actions", "adapters", "backend", "cli", "control", "domain", "edge", "engine", "server", "surfaces"];
+/// The texts of the console.
+const CONSOLE: &str = "web/apps/console/src/i18n/en/";
 /// In this crate the doc comments are texts too: descriptions of actions and fields.
 const DESCRIBED: &str = "crates/control/src/";
 /// What an event type begins with.
@@ -57,7 +59,7 @@ fn is_document(file: &File) -> bool {
 }
 
 fn is_spoken(file: &File) -> bool {
-    file.is_rust() && is_of_spoken(file) && file.is_under("src")
+    file.path.starts_with(CONSOLE) || file.is_rust() && is_of_spoken(file) && file.is_under("src")
 }
 
 fn is_of_spoken(file: &File) -> bool {
@@ -229,6 +231,11 @@ mod tests {
         check_text("crates/cli/src/run.rs", "println!(\"no such job\");", &expected);
         check_text("crates/backend/scripts/demo.toml", "say = \"The job is done.\"", &expected);
         check_text("crates/control/src/runs.rs", "/// The job.\nfn f() {}", &expected);
+        check_text(
+            "web/apps/console/src/i18n/en/runs.ts",
+            "export const runs = { empty: \"No job yet\" };",
+            &expected,
+        );
         check_text(
             "docs/a.md",
             "A run was killed by the worker.",

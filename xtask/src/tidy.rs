@@ -33,8 +33,8 @@ impl fmt::Display for Report {
 
 pub(crate) fn check(tree: &Tree, vocabulary: &Vocabulary, generated: &[Generated]) -> Report {
     let mut findings = Vec::new();
+    findings.extend(tree.files.iter().filter_map(sizes::check));
     for file in tree.rust() {
-        findings.extend(sizes::check(file));
         findings.extend(module_docs::check(file));
         findings.extend(marks::check(file));
     }

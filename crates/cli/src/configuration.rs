@@ -2,7 +2,7 @@
 //!
 //! The layers, the lowest first: what is built in; `runyard.toml` in the data directory; the project's `runyard.toml` files
 //! from the outermost to the innermost; `RUNYARD_` variables; flags. A project's file may only narrow until a person trusts
-//! exactly its bytes, and never sets anything of `[hub]` or `[edge]`. It is read once; who wants to know of changes loads it again.
+//! exactly its bytes, and never sets anything of `[hub]`, `[edge]` or `[server]`. It is read once; who wants to know of changes loads it again.
 
 mod environment;
 mod layers;
@@ -28,7 +28,7 @@ pub(crate) use self::layers::{Ignored, Values};
 pub(crate) use self::origin::{Origin, Place, Sourced};
 use self::problem::Hint;
 pub(crate) use self::problem::{ConfigurationProblems, Fault, Problem};
-pub(crate) use self::profiles::{Edge, Hub};
+pub(crate) use self::profiles::{Edge, Hub, Server};
 pub(crate) use self::project::{FILE_NAME, ProjectLayer, files_above, project_layers};
 use crate::home::Home;
 use crate::trust::{Standing, TrustRecords, Trusted};
@@ -42,6 +42,7 @@ pub(crate) struct Configuration {
     layers: Layers,
     hub: Hub,
     edge: Edge,
+    server: Server,
     agents: BTreeMap<String, AgentProfile>,
     backends: BTreeMap<String, BackendProfile>,
     preparation: Preparation,
@@ -94,10 +95,10 @@ impl Configuration {
         mut problems: Vec<Problem>,
     ) -> Result<Self, ConfigurationProblems> {
         let values = layers.completed();
-        let own = Hub::of(&values).and_then(|hub| Ok((hub, Edge::of(&values, &data)?)));
+        let own = Hub::of(&values).and_then(|hub| Ok((hub, Edge::of(&values, &data)?, Server::of(&values)?)));
         let typed = (own, profiles::agents(&values), profiles::backends(&values));
         // What a file that could not be read would have said is not missed again.
-        let ((hub, edge), agents, backends) = match typed {
+        let ((hub, edge, server), agents, backends) = match typed {
             (Ok(own), Ok(agents), Ok(backends)) => (own, agents, backends),
             (own, agents, backends) => {
                 problems.extend(own.err());
@@ -116,7 +117,7 @@ impl Configuration {
         if !problems.is_empty() {
             return Err(ConfigurationProblems(problems));
         }
-        Ok(Configuration { data, base, layers, hub, edge, agents, backends, preparation })
+        Ok(Configuration { data, base, layers, hub, edge, server, agents, backends, preparation })
     }
 
     /// What the hub is told.
@@ -127,6 +128,11 @@ impl Configuration {
     /// What the edge in the hub's own process is told.
     pub(crate) fn edge(&self) -> &Edge {
         &self.edge
+    }
+
+    /// What the server in front of the hub is told.
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
     }
 
     /// The agent profiles by their id.

@@ -10,7 +10,7 @@ use hyper::client::conn::http1;
 use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use runyard::{ActionError, Code, Envelope, Invocation, Surface};
-use runyard_surfaces::http::LOGINS_PATH;
+use runyard_surfaces::http::{LOGINS_PATH, PageOrigin};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
@@ -92,9 +92,17 @@ impl HubClient {
         self.post_with(&format!("/api/v1/actions/{action}/invoke"), &body, surface.as_slice()).await
     }
 
-    /// Asks for a link that logs a browser in once.
-    pub(crate) async fn login(&self) -> Result<Envelope, ActionError> {
-        self.post(LOGINS_PATH, &json!({})).await
+    /// Asks for a link that logs a browser in once, at a further page if one is named, and then leads to an address.
+    pub(crate) async fn login(
+        &self,
+        next: &str,
+        origin: Option<&PageOrigin>,
+    ) -> Result<Envelope, ActionError> {
+        let mut wanted = json!({ "next": next });
+        if let Some(origin) = origin {
+            wanted["origin"] = origin.as_str().into();
+        }
+        self.post(LOGINS_PATH, &wanted).await
     }
 
     async fn post(&self, path: &str, body: &Value) -> Result<Envelope, ActionError> {

@@ -99,8 +99,14 @@ impl HubHere {
     async fn for_a_command(home: &Home, stay: Stay) -> Result<Self, ActionError> {
         let configuration = Configuration::of_data(home)?;
         let listen = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-        let launch =
-            Launch { listen, allow_plaintext: false, known_as: Vec::new(), token_file: home.token() };
+        let origins = configuration.server().origins.clone();
+        let launch = Launch {
+            listen,
+            allow_plaintext: false,
+            known_as: Vec::new(),
+            origins,
+            token_file: home.token(),
+        };
         HubHere::start(home, &configuration, launch, stay).await
     }
 

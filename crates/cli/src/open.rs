@@ -1,14 +1,17 @@
-//! `runyard open`: the dev page of the hub that runs, in the browser, by a link that logs in once.
+//! `runyard open`: the console of the hub that runs, in a window of its own or in the browser, by a link that logs in once.
 //!
 //! It starts no hub: a page whose server ends with the command would be of no use.
+
+mod window;
 
 use std::io::Write;
 use std::process::Stdio;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use runyard::{ActionError, Code};
+use runyard::{ActionError, Code, Issue};
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun, show_data};
+use runyard_surfaces::http::PageOrigin;
 use serde_json::{Value, json};
 use tokio::process::Command as Process;
 
@@ -22,37 +25,80 @@ use crate::views::is_text;
 const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 /// An opener that fails does so within this time; one that goes on has a browser in its hands.
 const OPENER_FAILS_WITHIN: Duration = Duration::from_secs(3);
+/// Where one begins who does not say.
+const FIRST_PAGE: &str = "/runs";
+/// The pages that have a name.
+const PAGES: [&str; 8] = ["runs", "approvals", "agents", "edges", "policy", "audit", "settings", "dev"];
 
 pub(crate) fn command(home: Home) -> ExtraCommand {
-    let print =
-        Arg::new("print").long("print").action(ArgAction::SetTrue).help("Only print the link; open nothing");
+    let switch = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+    };
+    let page = Arg::new("page").value_name("PAGE").help(
+        "What to open: a run's or an approval's id, runs, approvals, agents, edges, policy, audit, settings, dev, or a path [default: runs]",
+    );
+    let origin = Arg::new("origin")
+        .long("origin")
+        .value_name("URL")
+        .value_parser(clap::value_parser!(PageOrigin))
+        .help("Log in at this further page, one of [server] origins, as in http://localhost:5173");
     let command = Command::new("open")
-        .about("Open the dev page in the browser, logged in")
+        .about("Open the console, logged in")
         .after_help(
-            "The link logs in whoever opens it first, once, within two minutes, as the owner: do not pass it on. It needs a hub \
-             that runs (\"runyard up\").",
+            "It opens in a window of its own where Chrome, Chromium, Edge or Brave is installed (with a profile of its own in the \
+             data directory), else in your browser; without a screen the link is printed. The link logs in whoever opens it first, \
+             once, within two minutes, as the owner: do not pass it on. It needs a hub that runs (\"runyard up\").",
         )
-        .arg(print);
+        .arg(page)
+        .arg(switch("print", "Only print the link; open nothing"))
+        .arg(switch("browser", "Open it in your browser, not in a window of its own"))
+        .arg(origin);
     let run = move |matches: ArgMatches| Box::pin(open(home, matches)) as ExtraRun;
     ExtraCommand { command, run: Box::new(run) }
 }
 
 async fn open(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     if Environment::of_process().is_of_a_run() {
-        let message = "The dev page is for people only, and this is the environment of a run.";
+        let message = "The console is for people only, and this is the environment of a run.";
         return Err(ActionError::new(Code::AuthorizationError, message));
     }
+    let page = address(matches.get_one::<String>("page").map(String::as_str))?;
     let hub = HubClient::find(&home).await;
     let hub = hub.ok_or_else(|| {
         let message = "No hub runs for this home; start one with \"runyard up\" and try again.";
         ActionError::new(Code::NotFound, message)
     })?;
-    let link = data(hub.login().await?)?;
+    let origin = matches.get_one::<PageOrigin>("origin");
+    let link = data(hub.login(&page, origin).await?)?;
     let url = link["url"].as_str().unwrap_or_default();
-    if matches.get_flag("print") || !shown(url).await {
-        return tell(&matches, &link, url);
+    let place = match matches.get_flag("print") || !may_be_opened(url) {
+        true => None,
+        false if !matches.get_flag("browser") && window::shown(&home, url).await => {
+            Some("a window of its own")
+        }
+        false if shown(url).await => Some("your browser"),
+        false => None,
+    };
+    match place {
+        Some(place) => Ok(show_data(&matches, json!(format!("Opened {}{page} in {place}.", hub.url())))),
+        None => tell(&matches, &link, url),
     }
-    Ok(show_data(&matches, json!(format!("Opened {}/dev in your browser.", hub.url()))))
+}
+
+/// The address of a page by its name, or by the id of what it shows.
+fn address(page: Option<&str>) -> Result<String, ActionError> {
+    match page {
+        None => Ok(FIRST_PAGE.to_owned()),
+        Some(path) if path.starts_with('/') => Ok(path.to_owned()),
+        Some(run) if run.starts_with("run_") => Ok(format!("/runs/{run}")),
+        Some(approval) if approval.starts_with("apr_") => Ok(format!("/approvals/{approval}")),
+        Some(name) if PAGES.contains(&name) => Ok(format!("/{name}")),
+        Some(_) => {
+            let message =
+                format!("Expected the id of a run or an approval, a path, or one of {}.", PAGES.join(", "));
+            Err(ActionError::invalid_input(vec![Issue::at("page", message)]))
+        }
+    }
 }
 
 /// The link as it stands, also for a pipe: `xdg-open "$(runyard open --print)"` works. Who asks for JSON gets it whole.
@@ -66,19 +112,20 @@ fn tell(matches: &ArgMatches, link: &Value, url: &str) -> Result<u8, ActionError
     Ok(0)
 }
 
-/// Whether a browser shows the address by now.
+/// Whether the person's browser shows the address by now.
 async fn shown(url: &str) -> bool {
-    if !may_be_opened(url) || !has_screen() {
+    if !has_screen() && !is_set("BROWSER") {
         return false;
     }
-    let quiet = Process::new(OPENER)
-        .arg(url)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(mut opener) = quiet else { return false };
-    match tokio::time::timeout(OPENER_FAILS_WITHIN, opener.wait()).await {
+    goes_on(Process::new(OPENER).arg(url), OPENER_FAILS_WITHIN).await
+}
+
+/// Starts what shows something, and waits as long as it takes to fail.
+async fn goes_on(program: &mut Process, fails_within: Duration) -> bool {
+    let quiet = program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Not in this terminal's group: it stays when the command is over, and Ctrl-C is not meant for it.
+    let Ok(mut started) = quiet.process_group(0).spawn() else { return false };
+    match tokio::time::timeout(fails_within, started.wait()).await {
         Ok(ended) => ended.is_ok_and(|status| status.success()),
         Err(_) => true,
     }
@@ -86,13 +133,16 @@ async fn shown(url: &str) -> bool {
 
 /// Without a screen the opener would start a browser in this terminal, or none.
 fn has_screen() -> bool {
-    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].into_iter().any(set)
+    cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(is_set)
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
 /// Only addresses of this machine, or encrypted ones, made of nothing that a shell or an option could be made of.
 fn may_be_opened(url: &str) -> bool {
-    let plain = url.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":/.#[]-_".contains(&byte));
+    let plain = url.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":/.#[]-_?=".contains(&byte));
     let host = |scheme: &str| url.strip_prefix(scheme).map(|rest| rest.split('/').next().unwrap_or_default());
     let loopback = host("http://").is_some_and(|host| {
         host.parse::<std::net::SocketAddr>().is_ok_and(|address| address.ip().is_loopback())
@@ -111,6 +161,7 @@ mod tests {
             "http://127.0.0.1:4710/login#ab01",
             "http://[::1]:4710/login#ab01",
             "https://runyard.example/login#ab01",
+            "http://127.0.0.1:4710/login?next=/runs/run_01#ab01",
         ] {
             assert!(may_be_opened(good), "{good}");
         }
@@ -134,6 +185,22 @@ mod tests {
             "https://runyard.example/&calc",
         ] {
             assert!(!may_be_opened(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_opened_by_its_name_or_by_the_id_of_what_it_shows() {
+        for (page, expected) in [
+            (None, "/runs"),
+            (Some("approvals"), "/approvals"),
+            (Some("run_01k"), "/runs/run_01k"),
+            (Some("apr_01k"), "/approvals/apr_01k"),
+            (Some("/runs/run_01k/diff"), "/runs/run_01k/diff"),
+        ] {
+            assert_eq!(address(page).unwrap(), expected);
+        }
+        for unknown in ["", "run", "login", "http://evil.example", "../x"] {
+            assert!(address(Some(unknown)).is_err(), "{unknown}");
         }
     }
 }

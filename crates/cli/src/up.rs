@@ -23,7 +23,8 @@ async fn up(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     let configuration = Configuration::load(home.path(), None, &Environment::of_process(), &flags)
         .map_err(ActionError::from)?;
     let listen = configuration.hub().listen;
-    let launch = Launch { listen, ..Launch::from_flags(&matches, home.token()) };
+    let mut launch = Launch { listen, ..Launch::from_flags(&matches, home.token()) };
+    launch.origins.extend(configuration.server().origins.iter().cloned());
     let here = HubHere::start(&home, &configuration, launch, Stay::UntilStopped).await?;
     announce(&here.client().url(), &home.token(), Some("runyard open"));
     stop.cancelled().await;

@@ -22,6 +22,7 @@ pub struct Actor {
 
 /// The three kinds of actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ActorKind {
     /// A human being.

@@ -23,6 +23,7 @@ const VIEWPORT_MAX: u32 = 16_384;
 
 /// What an artifact is, with what its kind must say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ArtifactFacts {
     /// What changed between two trees.
@@ -91,6 +92,7 @@ pub enum ArtifactFacts {
 
 /// The size of a screen, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Viewport {
     /// How wide.
     pub width: u32,
@@ -100,6 +102,7 @@ pub struct Viewport {
 
 /// Whether somebody looked for what is private in a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PrivacyReview {
     /// Nobody has yet.
@@ -112,6 +115,7 @@ pub enum PrivacyReview {
 
 /// How building documents went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BuildStatus {
     /// They are whole.
@@ -151,6 +155,7 @@ impl ArtifactFacts {
 
 /// What an artifact holds, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ArtifactContent {
     /// Where it is kept, and its digest.
@@ -165,6 +170,7 @@ pub struct ArtifactContent {
 
 /// `run.artifact.ready`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ArtifactReady {
     /// Its id.
@@ -201,6 +207,7 @@ impl ArtifactReady {
 
 /// `run.preview.ready`: a file can be looked at as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewReady {
     /// What is shown, relative to the workspace.

@@ -12,6 +12,7 @@ pub struct InvalidBlobId;
 
 /// A blob's id: the SHA-256 of its content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "String", try_from = "String")]
 pub struct BlobId([u8; 32]);
 

@@ -54,6 +54,7 @@ pub struct DiffText {
 
 /// How much changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DiffStats {
     /// Files that changed.
@@ -90,6 +91,7 @@ impl std::fmt::Display for DiffStats {
 
 /// Where the diff of a run is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DiffParts {
     /// Lists of [`DiffFile`]s, in order.
@@ -100,6 +102,7 @@ pub struct DiffParts {
 
 /// A file that a person chose, whole or by hunk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SelectedFile {
     /// The file's id in the diff.
@@ -111,6 +114,7 @@ pub struct SelectedFile {
 
 /// A person's word on a line of a diff.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Comment {
     /// The file's id in the diff.
@@ -124,6 +128,7 @@ pub struct Comment {
 
 /// Where changes are brought to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ApplyTo {
     /// The person's files.

@@ -7,6 +7,7 @@ use crate::{EventId, RunId, SessionId, Timestamp};
 
 /// A fact in a run's log. Fields may be added, none removed; absent ones are left out; readers ignore what they do not know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     /// Its place in the run's log: 1, 2, 3, … without a gap.

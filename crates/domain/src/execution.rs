@@ -7,6 +7,7 @@ use crate::run::Budget;
 
 /// What a run may do. It can only narrow what the policy allows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ExecutionPolicy {
     /// How its processes are confined.
@@ -36,6 +37,7 @@ pub struct ExecutionPolicy {
 
 /// What becomes of what a run changed in its checkout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Changes {
     /// A person is asked to apply it before the run ends.
@@ -53,6 +55,7 @@ impl Changes {
 
 /// How processes are confined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sandbox {
     /// They may read.
@@ -66,6 +69,7 @@ pub enum Sandbox {
 
 /// Whether the network may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
     /// No.
@@ -79,6 +83,7 @@ pub enum Network {
 
 /// Whether people may be asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Approval {
     /// Yes.
@@ -90,6 +95,7 @@ pub enum Approval {
 
 /// The secrets that a run may be given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SecretScope {
     /// Of which backend profile, and where they are.
@@ -98,6 +104,7 @@ pub struct SecretScope {
 
 /// One profile's secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProviderCredential {
     /// The backend profile.
@@ -108,6 +115,7 @@ pub struct ProviderCredential {
 
 /// A name for secrets, never their value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SecretRef {
     /// The name.

@@ -81,6 +81,7 @@ pub struct BackendProfile {
 /// The backend that a run was planned on, as it was configured then. It is told, and never executed: what is started comes from the
 /// configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedBackend {
     /// Its kind.

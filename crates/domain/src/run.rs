@@ -10,6 +10,7 @@ mod facts;
 mod failure;
 mod fold;
 mod review;
+mod runtime;
 mod state;
 mod telling;
 
@@ -20,5 +21,6 @@ pub use facts::*;
 pub use failure::{Failure, FailureKind};
 pub use fold::{Grant, Metrics, OpenStep, QUEUED_TURNS_MAX, QueuedTurn, Run};
 pub use review::{ApplyStatus, Review, Work};
+pub use runtime::{RuntimeDied, RuntimeError, RuntimeStatus};
 pub use state::{Asked, Illegal, RunState};
 pub use telling::{PlanStatus, PlanStep, PlanUpdated, ProjectedHow, Reasoning, SecretsProjected};

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// It is only a value: this crate has no clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "String", try_from = "String")]
 pub struct Timestamp(i64);
 

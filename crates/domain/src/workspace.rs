@@ -6,6 +6,7 @@ use crate::WorkspaceId;
 
 /// A directory that a person named, as everybody but its edge knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceRef {
     /// Its id.
@@ -31,6 +32,7 @@ pub struct Workspace {
 /// What brings a checkout to where an agent can begin. It comes from configuration that counts: that trust is the approval, and
 /// nothing asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Preparation {
     /// Which ignored files are brought: patterns as in a `.gitignore`.

@@ -10,6 +10,7 @@ use runyard_domain::gate::Policy;
 use runyard_domain::{Actor, ApprovalId, RunId, Timestamp};
 use runyard_redact::Safe;
 use runyard_store::{LoggedEvent, RunsQuery, Store, Tail};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -147,6 +148,11 @@ impl Engine {
     pub async fn follow(&self, run: RunId, after: u64) -> Result<Tail<dyn Store>, EngineError> {
         self.run(run).await?;
         Ok(Tail::open(Arc::clone(&self.0.recorder.store), run, after).await?)
+    }
+
+    /// Told whenever something was committed, here or by another hub on the same store; it does not say what.
+    pub fn committed(&self) -> watch::Receiver<u64> {
+        self.0.recorder.store.live().subscribe_feed()
     }
 
     /// The agents and backends.

@@ -8,17 +8,20 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use runyard_control::artifact_content;
-use runyard_surfaces::http::{ActionError, Actor, Code, Surface, refusal};
+use runyard_surfaces::http::{ActionError, Actor, Code, Visit, refusal};
 
 use crate::Shared;
+use crate::frames::Frames;
 
 /// The longest name of a file in plain letters.
 const PLAIN_NAME_MAX: usize = 100;
+/// So much is handed over before it is looked again whether whoever asked may have more.
+const PIECE_BYTES_MAX: usize = 64 * 1024;
 
 /// What a browser may show by itself, if it is asked to.
 const INLINE: [(&str, &str); 5] = [
@@ -33,19 +36,21 @@ const INLINE: [(&str, &str); 5] = [
 pub(crate) async fn download(
     State(shared): State<Arc<Shared>>,
     Extension(actor): Extension<Arc<Actor>>,
+    Extension(visit): Extension<Visit>,
     Path((run, artifact)): Path<(String, String)>,
     headers: HeaderMap,
     uri: Uri,
 ) -> Response {
-    let asked = Asked { actor: &actor, run: &run, artifact: &artifact, headers: &headers };
+    let asked = Asked { actor: &actor, visit: &visit, run: &run, artifact: &artifact, headers: &headers };
     match answer(&shared, asked, uri.query()).await {
         Ok(response) => response,
-        Err(error) => refusal(Surface::Http, None, error),
+        Err(error) => refusal(visit.surface(), None, error),
     }
 }
 
 struct Asked<'a> {
     actor: &'a Actor,
+    visit: &'a Visit,
     run: &'a str,
     artifact: &'a str,
     headers: &'a HeaderMap,
@@ -75,7 +80,11 @@ async fn answer(shared: &Shared, asked: Asked<'_>, query: Option<&str>) -> Resul
             content.truncate(range.end);
             content.drain(..range.start);
         }
-        let mut response = Body::from(content).into_response();
+        let length = content.len();
+        let visit = asked.visit.clone();
+        let mut response =
+            Body::from_stream(pieces(content.into(), move || visit.is_valid())).into_response();
+        set(&mut response, header::CONTENT_LENGTH, &length.to_string())?;
         if let Some(Range { start, end }) = range {
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
             set(&mut response, header::CONTENT_RANGE, &format!("bytes {start}-{}/{all}", end - 1))?;
@@ -98,6 +107,16 @@ async fn answer(shared: &Shared, asked: Asked<'_>, query: Option<&str>) -> Resul
         set(&mut response, name, value)?;
     }
     Ok(response)
+}
+
+/// The content piece by piece, for as long as whoever asked would be let in. One that is cut off is shorter than was said, which no
+/// client takes for the whole.
+fn pieces(mut content: Bytes, is_let_in: impl Fn() -> bool + Send + 'static) -> Frames {
+    Frames::of(move |out| async move {
+        while !content.is_empty() && is_let_in() {
+            out.put(content.split_to(PIECE_BYTES_MAX.min(content.len()))).await;
+        }
+    })
 }
 
 fn set(response: &mut Response, name: HeaderName, value: &str) -> Result<(), ActionError> {
@@ -162,6 +181,29 @@ fn disposition(inline: bool, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn c24_a_download_breaks_off_when_whoever_asked_would_not_be_let_in_any_more() {
+        use std::future::poll_fn;
+        use std::pin::Pin;
+        use std::sync::atomic::{AtomicUsize, Ordering};
+
+        use futures_core::Stream;
+
+        let content = Bytes::from(vec![b'x'; 3 * PIECE_BYTES_MAX + 1]);
+        for (looks_granted, expected) in
+            [(0, 0), (2, 2 * PIECE_BYTES_MAX), (usize::MAX, 3 * PIECE_BYTES_MAX + 1)]
+        {
+            let looks = AtomicUsize::new(0);
+            let mut frames =
+                pieces(content.clone(), move || looks.fetch_add(1, Ordering::Relaxed) < looks_granted);
+            let mut given = 0;
+            while let Some(Ok(piece)) = poll_fn(|task| Pin::new(&mut frames).poll_next(task)).await {
+                given += piece.len();
+            }
+            assert_eq!(given, expected, "{looks_granted}");
+        }
+    }
 
     #[test]
     fn only_pictures_and_plain_text_may_be_shown_and_what_runs_is_not_even_named() {

@@ -5,6 +5,7 @@
 
 mod downloads;
 mod frames;
+mod hub_stream;
 mod mcp;
 mod metrics;
 mod open_files;
@@ -17,13 +18,14 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::get;
 use runyard_engine::Engine;
-use runyard_surfaces::http::{Guard, HttpApi, PlainRoute, RouteError, Runtime, TokenDigest};
+use runyard_surfaces::http::{Guard, HttpApi, Pages, PlainRoute, RouteError, Runtime, TokenDigest};
 use tokio_util::sync::CancellationToken;
 
 pub use open_files::raise_open_files;
 pub use stream::STREAMS_MAX;
 pub use tokens::HubTokens;
 
+use hub_stream::HubWatch;
 use stream::Streams;
 use visits::Addresses;
 
@@ -46,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) engine: Engine,
     pub(crate) version: String,
     pub(crate) streams: Streams,
+    pub(crate) watch: HubWatch,
     pub(crate) addresses: Addresses,
 }
 
@@ -59,9 +62,9 @@ impl Hub {
     pub fn router(self, guard: Guard) -> Result<Router, RouteError> {
         let Hub { name, version, engine, runtime, stop } = self;
         let mcp = mcp::routes(&name, &version, &runtime, &engine, &stop);
-        let streams = Streams::new(stop);
-        let shared =
-            Arc::new(Shared { engine, version: version.clone(), streams, addresses: Addresses::default() });
+        let (watch, streams) = (HubWatch::new(engine.clone(), stop.clone()), Streams::new(stop));
+        let (version_shown, addresses) = (version.clone(), Addresses::default());
+        let shared = Arc::new(Shared { engine, version: version_shown, streams, watch, addresses });
         let plain = vec![
             PlainRoute {
                 path: "/api/v1/runs/{id}/stream",
@@ -72,11 +75,15 @@ impl Hub {
                 methods: get(downloads::download).with_state(Arc::clone(&shared)),
             },
             PlainRoute {
+                path: "/api/v1/stream",
+                methods: get(hub_stream::stream).with_state(Arc::clone(&shared)),
+            },
+            PlainRoute {
                 path: "/api/v1/metrics",
                 methods: get(metrics::metrics).with_state(Arc::clone(&shared)),
             },
         ];
-        let api = HttpApi { name, version, runtime, guard };
+        let api = HttpApi { name, version, runtime, guard: guard.with_pages(Pages::Hub) };
         let visits = axum::middleware::from_fn_with_state(shared, visits::record);
         api.router_with(plain, |routes| routes.merge(mcp).layer(visits))
     }

@@ -7,7 +7,7 @@ use axum::extract::{Extension, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use runyard_control::plain;
-use runyard_surfaces::http::{Actor, Surface, refusal};
+use runyard_surfaces::http::{Actor, Visit, refusal};
 
 use crate::Shared;
 
@@ -18,12 +18,13 @@ const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub(crate) async fn metrics(
     State(shared): State<Arc<Shared>>,
     Extension(actor): Extension<Arc<Actor>>,
+    Extension(visit): Extension<Visit>,
 ) -> Response {
     match plain::look_at_all(&shared.engine, &actor, "metrics").await {
         Ok(()) => {
             ([(header::CONTENT_TYPE, MEDIA_TYPE)], text(&figures(&shared), &shared.version)).into_response()
         }
-        Err(error) => refusal(Surface::Http, None, error),
+        Err(error) => refusal(visit.surface(), None, error),
     }
 }
 
@@ -49,7 +50,7 @@ fn figures(shared: &Shared) -> Vec<Figure> {
             engine.batches_recorded,
         ),
         gauge("runyard_edges_connected", "Edges that can be reached.", edges),
-        gauge("runyard_event_streams", "Event streams that are open.", shared.streams.open()),
+        gauge("runyard_event_streams", "Event streams that are open.", shared.streams.count()),
     ];
     let resident = resident_bytes();
     figures.extend(

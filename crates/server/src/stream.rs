@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use runyard_control::plain;
 use runyard_engine::{Engine, EngineError, Standing};
-use runyard_surfaces::http::{ActionError, Actor, Code, Surface, refusal};
+use runyard_surfaces::http::{ActionError, Actor, Code, Visit, refusal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +23,7 @@ use crate::frames::{Frames, Place};
 /// So many streams are open at once; the server's other connections are left for everything else, and some of those for MCP.
 pub const STREAMS_MAX: usize = 1_536;
 /// How often a silent stream says that it is alive.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
 /// So many events are read from the store at a time.
 const PAGE_EVENTS_MAX: u32 = 64;
 /// Events are handed over together up to this size. One event may be larger.
@@ -31,6 +31,10 @@ const FRAME_BYTES_MAX: usize = 16 * 1024;
 
 /// The last word to a reader whose token was revoked or has expired. It is no event: whoever comes back is told as anyone is.
 pub(crate) const NOT_VALID: &[u8] = b": the token is not valid any more\n\n";
+/// Likewise to a browser whose session was ended or has run out.
+const SESSION_OVER: &[u8] = b": the browser session is over\n\n";
+/// What a silent stream says.
+pub(crate) const ALIVE: &[u8] = b":\n\n";
 
 /// The streams that are open.
 pub(crate) struct Streams {
@@ -44,8 +48,38 @@ impl Streams {
     }
 
     /// How many are open.
-    pub(crate) fn open(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         STREAMS_MAX.saturating_sub(self.places.available_permits()) as u64
+    }
+
+    /// A stream of what `write` puts, for as long as whoever asked would be let in and the server runs.
+    pub(crate) fn open<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        visit: Visit,
+        write: impl FnOnce(Place) -> F + Send + 'static,
+    ) -> Result<Response, ActionError> {
+        let (place, stop) = (self.enter()?, self.stop.clone());
+        let frames = Frames::of(move |out| async move {
+            let _place = place;
+            tokio::select! {
+                // In this order, so that what the reader may not see any more is not even looked for, and no frame is lost.
+                biased;
+                () = stop.cancelled() => {}
+                () = visit.over() => {
+                    let farewell = if visit.is_session() { SESSION_OVER } else { NOT_VALID };
+                    out.put(Bytes::from_static(farewell)).await;
+                }
+                () = write(out.clone()) => {}
+            }
+        });
+        let mut response = Body::from_stream(frames).into_response();
+        let values = [
+            (header::CONTENT_TYPE, "text/event-stream"),
+            (header::CACHE_CONTROL, "no-store"),
+            (header::HeaderName::from_static("x-accel-buffering"), "no"),
+        ];
+        response.headers_mut().extend(values.map(|(name, value)| (name, HeaderValue::from_static(value))));
+        Ok(response)
     }
 
     fn enter(&self) -> Result<OwnedSemaphorePermit, ActionError> {
@@ -60,22 +94,24 @@ impl Streams {
 pub(crate) async fn stream(
     State(shared): State<Arc<Shared>>,
     Extension(actor): Extension<Arc<Actor>>,
+    Extension(visit): Extension<Visit>,
     Path(run): Path<String>,
     headers: HeaderMap,
     uri: Uri,
 ) -> Response {
-    match begin(&shared, &actor, &run, &headers, &uri).await {
+    let surface = visit.surface();
+    match begin(&shared, &actor, visit, &run, (&headers, &uri)).await {
         Ok(response) => response,
-        Err(error) => refusal(Surface::Http, None, error),
+        Err(error) => refusal(surface, None, error),
     }
 }
 
 async fn begin(
     shared: &Shared,
     actor: &Actor,
+    visit: Visit,
     run: &str,
-    headers: &HeaderMap,
-    uri: &Uri,
+    (headers, uri): (&HeaderMap, &Uri),
 ) -> Result<Response, ActionError> {
     let after = cursor(headers, uri)?;
     let (standing, after) = plain::follow(&shared.engine, actor, run, after.as_deref()).await?;
@@ -83,52 +119,19 @@ async fn begin(
         // A browser that is told "no content" does not come back for more.
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let place = shared.streams.enter()?;
-    let (engine, stop) = (shared.engine.clone(), shared.streams.stop.clone());
-    let token = named_token(&shared.engine, headers);
-    let frames = Frames::of(move |out| async move {
-        let _place = place;
-        tokio::select! {
-            // In this order, so that what the reader may not see any more is not even looked for, and no frame is lost.
-            biased;
-            () = stop.cancelled() => {}
-            () = no_longer_valid(&engine, token.as_deref()) => out.put(Bytes::from_static(NOT_VALID)).await,
-            done = follow(&engine, &standing, after, &out) => if let Err(error) = done {
-                // The reader comes back with its cursor and is told what is wrong.
-                tracing::error!(run = %standing.run.id, %error, "an event stream broke off");
-            }
+    let engine = shared.engine.clone();
+    shared.streams.open(visit, move |out| async move {
+        if let Err(error) = follow(&engine, &standing, after, &out).await {
+            // The reader comes back with its cursor and is told what is wrong.
+            tracing::error!(run = %standing.run.id, %error, "an event stream broke off");
         }
-    });
-    let mut response = Body::from_stream(frames).into_response();
-    let values = [
-        (header::CONTENT_TYPE, "text/event-stream"),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    response.headers_mut().extend(values.map(|(name, value)| (name, HeaderValue::from_static(value))));
-    Ok(response)
-}
-
-/// The token that the reader came with, if it is one that can be revoked or expire.
-fn named_token(engine: &Engine, headers: &HeaderMap) -> Option<String> {
-    let token = bearer(headers)?;
-    engine.installation().holder(token).map(|_| token.to_owned())
+    })
 }
 
 /// The token of a request that the guard has let in.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (_, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     Some(token.trim())
-}
-
-/// Returns when the token lets nobody in any more.
-async fn no_longer_valid(engine: &Engine, token: Option<&str>) {
-    let Some(token) = token else { return std::future::pending().await };
-    let mut changed = engine.installation().changed();
-    while engine.installation().holder(token).is_some() {
-        // A token that expires changes nothing else: that is looked at now and then.
-        let (Ok(_) | Err(_)) = tokio::time::timeout(HEARTBEAT, changed.changed()).await;
-    }
 }
 
 /// The place after which the reader wants to go on. A reader that comes back says it in `Last-Event-ID`, which is newer than
@@ -184,7 +187,7 @@ async fn follow(
                     return Ok(());
                 }
             }
-            Err(_) => out.put(Bytes::from_static(b":\n\n")).await,
+            Err(_) => out.put(Bytes::from_static(ALIVE)).await,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use runyard_engine::Engine;
 use runyard_surfaces::http::{Actor, BearerTokens, TokenDigest, TokenHolders};
+use tokio::sync::watch;
 
 /// The tokens of a hub. Named ones come and go while it runs, and so do those of runs.
 pub struct HubTokens {
@@ -23,5 +24,9 @@ impl TokenHolders for HubTokens {
         owner
             .or_else(|| self.engine.installation().holder(token))
             .or_else(|| self.engine.run_token_holder(token))
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.engine.installation().changed())
     }
 }

@@ -54,6 +54,21 @@ fn content(artifact: &Value) -> String {
     artifact["contentPath"].as_str().unwrap().strip_prefix("/api/v1").unwrap().to_owned()
 }
 
+#[tokio::test]
+async fn c14_in_a_session_an_artifact_is_downloaded_whole_as_with_a_token() {
+    let (served, run, _open) = working().await;
+    let large = "a line of a log\n".repeat(20_000);
+    let artifact = added(&served.owner(), &run, text("large.txt", &large)).await;
+    let browser = served.browser(&served.owner()).await;
+    let path = format!("/api/v1{}", content(&artifact));
+    let whole = browser.send("GET", &path, None).await;
+    assert_eq!((whole.status, whole.body.len()), (200, large.len()));
+    assert_eq!(header(&whole, "content-length"), large.len().to_string());
+    assert!(header(&whole, "content-security-policy").ends_with("sandbox"));
+    assert_eq!(browser.send("POST", "/logout", Some(json!({}))).await.status, 200);
+    assert_eq!(browser.send("GET", &path, None).await.refused().0, 401);
+}
+
 fn header<'a>(answer: &'a Answer, name: &str) -> &'a str {
     let lines = answer.head.lines().filter_map(|line| line.split_once(": "));
     let mut found = lines.filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value);

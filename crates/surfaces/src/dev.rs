@@ -1,30 +1,22 @@
-//! The dev page: every action as a form in the browser, for a person who is logged in.
+//! What the dev page asks for: every action as a form in the browser, for a person who is logged in.
 //!
 //! The page asks for confirmation itself, as clause A04 has it, so this surface is given to a browser session alone (the guard sees
-//! to that). It is plain HTML, one stylesheet and a few scripts, embedded as they stand; there is no build step and no framework.
+//! to that). The page is one of the console's (`pages.rs`); here are only the actions and their calls.
 
 mod api;
-mod pages;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{any, get, post};
+use axum::routing::{get, post};
 
-pub(crate) use self::api::wrong_method;
-pub(crate) use self::pages::is_open;
+pub(crate) use self::api::{unknown, wrong_method};
 use crate::http::HttpApi;
 
-/// All routes of the page. The guard stands before them.
+/// What the page asks for. The guard stands before it.
 pub(crate) fn router(api: Arc<HttpApi>) -> Router {
-    let mut router = Router::new()
-        .route("/dev", get(pages::dev))
+    Router::new()
         .route("/dev/api/actions", get(api::list))
         .route("/dev/api/actions/{name}/invoke", post(api::invoke))
-        .route("/dev/", any(api::unknown))
-        .route("/dev/{*rest}", any(api::unknown));
-    for asset in &pages::ASSETS {
-        router = router.route(asset.path, get(move || async move { asset.respond() }));
-    }
-    router.with_state(api)
+        .with_state(api)
 }

@@ -7,11 +7,14 @@ mod guard;
 mod launch;
 mod login;
 mod openapi;
+mod origin;
 pub(crate) mod request;
 pub(crate) mod respond;
 pub(crate) mod routes;
 mod serve;
 mod sessions;
+mod visit;
+mod way;
 
 use std::sync::Arc;
 
@@ -26,11 +29,15 @@ pub(crate) use self::guard::InSession;
 pub use self::guard::{BearerTokens, Guard, TokenDigest, TokenHolders};
 pub use self::launch::{Launch, LaunchError, Opened, announce, launch_flags, read_or_make_token};
 pub use self::login::LOGINS_PATH;
+use self::login::SESSION_PATH;
 pub use self::openapi::openapi;
+pub use self::origin::{NoPageOrigin, PageOrigin};
 pub use self::request::BODY_BYTES_MAX;
 pub use self::respond::refusal;
 pub use self::serve::{Listening, serve};
-use crate::dev;
+pub use self::visit::Visit;
+pub use crate::pages::Pages;
+use crate::{dev, pages};
 
 /// Where the API stands.
 pub const API_PREFIX: &str = "/api/v1";
@@ -49,7 +56,7 @@ pub struct HttpApi {
 }
 
 /// A route that is no action: an event stream, a download, metrics. It stands behind the same guard, which puts the caller
-/// (`Arc<Actor>`) into the request's extensions.
+/// (`Arc<Actor>`) and how they came in ([`Visit`]) into the request's extensions.
 #[derive(Clone, Debug)]
 pub struct PlainRoute {
     /// Its path, as in `/api/v1/runs/{id}/stream`.
@@ -96,10 +103,11 @@ impl HttpApi {
         mut plain: Vec<PlainRoute>,
         inside: impl FnOnce(Router) -> Router,
     ) -> Result<Router, RouteError> {
-        check_routes(&self.runtime, &plain)?;
+        check_routes(&self.runtime, self.guard.pages(), &plain)?;
         let (guard, api) = (Arc::new(self.guard.clone()), Arc::new(self));
         plain.push(login::links(Arc::clone(&api)));
-        let pages = dev::router(Arc::clone(&api)).merge(login::router(Arc::clone(&api)));
+        let login = login::router(Arc::clone(&api)).merge(pages::router(Arc::clone(&api)));
+        let pages = dev::router(Arc::clone(&api)).merge(login);
         let pages = pages.method_not_allowed_fallback(dev::wrong_method);
         let routes = inside(routes::router(api, plain).merge(pages));
         Ok(routes.layer(axum::middleware::from_fn_with_state(guard, guard::check)))
@@ -107,10 +115,11 @@ impl HttpApi {
 }
 
 /// axum panics on colliding routes, so they are looked for beforehand.
-fn check_routes(runtime: &Runtime, plain: &[PlainRoute]) -> Result<(), RouteError> {
+fn check_routes(runtime: &Runtime, pages: Pages, plain: &[PlainRoute]) -> Result<(), RouteError> {
     let api = ["actions", "actions/{name}/invoke", "openapi.json", "tools", "tools/call"]
         .map(|path| format!("{API_PREFIX}/{path}"));
-    let pages = [LOGINS_PATH, "/login", "/logout", "/dev", "/dev/{*rest}", "/mcp"].map(str::to_owned);
+    let pages =
+        pages.routes().into_iter().chain([LOGINS_PATH, SESSION_PATH, "/logout", "/mcp"].map(str::to_owned));
     let mut paths = matchit::Router::new();
     for path in api.into_iter().chain(pages) {
         // The API's own paths do not collide with each other.

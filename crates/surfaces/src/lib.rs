@@ -15,6 +15,7 @@ pub mod llm_tools;
 pub mod manifest;
 pub mod manifest_diff;
 pub mod mcp;
+mod pages;
 mod seal;
 mod voucher;
 

@@ -1,4 +1,4 @@
-//! The dev page: what is served, to whom, and calls on its surface.
+//! What the dev page asks for: its list, and calls on its surface. The page itself is in `pages.rs`.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -9,90 +9,13 @@
 mod dev_browser;
 mod support;
 
-use dev_browser::{Browser, from_page};
+use dev_browser::Browser;
 use runyard_actions::{Action, Runtime};
 use runyard_surfaces::http::{Guard, HttpApi, RouteError};
-use serde_json::{Value, json};
+use serde_json::json;
 use support::app::{Seen, app, echoing};
-use support::client::{Answer, Request};
 use support::server::{ADA, Server};
 use support::until;
-
-const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; \
-                   form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
-
-const ASSETS: [(&str, &str); 7] = [
-    ("/login", "text/html; charset=utf-8"),
-    ("/dev/login.js", "text/javascript; charset=utf-8"),
-    ("/dev/page.js", "text/javascript; charset=utf-8"),
-    ("/dev/form.js", "text/javascript; charset=utf-8"),
-    ("/dev/call.js", "text/javascript; charset=utf-8"),
-    ("/dev/result.js", "text/javascript; charset=utf-8"),
-    ("/dev/page.css", "text/css; charset=utf-8"),
-];
-
-/// As a person's browser asks for a page by its address.
-async fn visit(server: &Server, path: &str, cookie: Option<&str>) -> Answer {
-    let mut request =
-        Request::new("GET", path).and("Host", &server.address.to_string()).and("Sec-Fetch-Site", "none");
-    if let Some(cookie) = cookie {
-        request = request.and("Cookie", cookie);
-    }
-    let mut client = server.connect().await;
-    client.write(&request.bytes()).await;
-    client.any_answer().await.unwrap()
-}
-
-#[track_caller]
-fn check_page(answer: &Answer, media_type: &str) {
-    assert_eq!(answer.status, 200);
-    for (name, value) in [
-        ("content-type", media_type),
-        ("content-security-policy", CSP),
-        ("cross-origin-opener-policy", "same-origin"),
-        ("cross-origin-resource-policy", "same-origin"),
-        ("x-content-type-options", "nosniff"),
-        ("referrer-policy", "no-referrer"),
-        ("cache-control", "no-store"),
-    ] {
-        assert_eq!(answer.header(name), value);
-    }
-    let text = String::from_utf8(answer.body.clone()).unwrap();
-    assert!(!text.is_empty());
-    if media_type.starts_with("text/html") {
-        let inline = ["<script>", "<style", "style=", "onclick=", "onload=", "http://", "https://"];
-        assert!(
-            !inline.iter().any(|part| text.contains(part)),
-            "no script or style stands in a page: {text}"
-        );
-    } else {
-        let risky =
-            ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"];
-        assert!(!risky.iter().any(|part| text.contains(part)), "text stays text");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn every_page_and_script_has_the_strict_headers_and_nothing_inline() {
-    let server = Server::start(app(&Seen::default())).await;
-    for (path, media_type) in ASSETS {
-        check_page(&visit(&server, path, None).await, media_type);
-    }
-    let browser = Browser::of(&server, ADA).await;
-    check_page(&visit(&server, "/dev", Some(&browser.cookie)).await, "text/html; charset=utf-8");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn who_is_not_logged_in_is_led_to_the_login() {
-    let server = Server::start(app(&Seen::default())).await;
-    for cookie in [None, Some("runyard_session_1=x")] {
-        let answer = visit(&server, "/dev", cookie).await;
-        assert_eq!((answer.status, answer.header("location")), (303, "/login"));
-        assert!(answer.body.is_empty());
-    }
-    let login = String::from_utf8(visit(&server, "/login", None).await.body).unwrap();
-    assert!(login.contains("runyard open"), "it says how to get a link");
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_lists_what_its_surface_shows_with_who_is_logged_in() {
@@ -167,9 +90,9 @@ async fn a17_what_is_not_there_is_not_found_on_this_surface() {
     let server = Server::start(app(&Seen::default())).await;
     let browser = Browser::of(&server, ADA).await;
     for request in [
-        browser.get("/dev/"),
-        browser.get("/dev/nowhere"),
         browser.get("/dev/api"),
+        browser.get("/dev/api/"),
+        browser.get("/dev/api/nowhere"),
         browser.get("/dev/api/actions/count"),
         browser.post("/dev/api/invoke", &json!({})),
         browser.post("/dev/nowhere", &json!({})),
@@ -211,11 +134,13 @@ async fn a17_a_body_that_is_no_call_is_refused_as_the_senders_mistake() {
 fn an_actions_route_cannot_stand_where_the_page_does() {
     for route in [
         "GET /dev",
-        "GET /dev/page.js",
+        "GET /dev/task",
+        "GET /assets/x",
         "POST /dev/api/actions",
         "GET /dev/x",
         "POST /login",
         "POST /api/v1/logins",
+        "GET /api/v1/session",
     ] {
         let action = echoing(Action::define("sly", "Stands in the way.").http(route));
         let Ok(runtime) = Runtime::builder().action(action).build() else { continue };
@@ -223,16 +148,4 @@ fn an_actions_route_cannot_stand_where_the_page_does() {
         let api = HttpApi { name: "x".into(), version: "1".into(), runtime, guard };
         assert!(matches!(api.router(), Err(RouteError::Taken { .. })), "{route}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nothing_that_pages_load_tells_anything_of_this_installation() {
-    let server = Server::start(app(&Seen::default())).await;
-    let browser = Browser::of(&server, ADA).await;
-    for path in ASSETS.iter().map(|(path, _)| *path).chain(["/dev"]) {
-        let text = String::from_utf8(visit(&server, path, Some(&browser.cookie)).await.body).unwrap();
-        assert!(!text.contains(&browser.page_key) && !text.contains("1.2.3"), "{path}");
-    }
-    let posted = from_page(&server, Request::new("POST", "/dev/page.js")).json(&Value::Null);
-    assert_eq!(server.send(posted).await.status, 401);
 }

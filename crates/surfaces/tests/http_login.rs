@@ -163,6 +163,10 @@ impl TokenHolders for Given {
     fn holder(&self, token: &str) -> Option<Arc<Actor>> {
         self.0.lock().unwrap().get(token).cloned()
     }
+
+    fn changes(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
+        None
+    }
 }
 
 impl Given {
@@ -253,4 +257,90 @@ async fn a_login_that_another_page_sends_is_refused() {
     let out = from_page(&server, Request::new("POST", "/logout")).json(&json!({}));
     assert_eq!(server.send(out).await.status, 401, "nobody is logged out by a stranger");
     assert_eq!(server.send(request()).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_link_leads_to_a_page_of_this_server_and_nowhere_else() {
+    let server = start().await;
+    let ask = |body: serde_json::Value| server.send(server.post("/api/v1/logins", &body));
+    let link = ask(json!({ "next": "/runs/run_01k/diff" })).await.data();
+    let expected = format!("http://{}/login?next=/runs/run_01k/diff#", server.address);
+    assert!(link["url"].as_str().unwrap().starts_with(&expected), "{link}");
+    for next in [
+        "runs",
+        "//evil.example",
+        "/\\evil.example",
+        "https://evil.example",
+        "javascript:alert(1)",
+        "/runs/../../x",
+        "/.",
+        "/a?b",
+        "/a#b",
+        "/a b",
+        "/%2f",
+        "/\n",
+        "",
+    ] {
+        let refused = ask(json!({ "next": next })).await;
+        assert_eq!(refused.outcome(), (400, "VALIDATION_ERROR".to_owned()), "{next}");
+    }
+    let long = ask(json!({ "next": format!("/{}", "x".repeat(200)) })).await;
+    assert_eq!(long.status, 400);
+    for body in
+        [json!([]), json!({"nxt": "/"}), json!({"next": 1}), json!({"origin": 1}), json!({"origin": "*"})]
+    {
+        assert_eq!(ask(body.clone()).await.status, 400, "{body}");
+    }
+    assert_eq!(
+        server.send(server.request("POST", "/api/v1/logins")).await.status,
+        200,
+        "without a body it leads to the login"
+    );
+}
+
+/// As a page of a development server asks, whose requests are passed on.
+fn passed_on(request: Request) -> Request {
+    request.with("Origin", "http://localhost:5173").with("Sec-Fetch-Site", "same-origin")
+}
+
+// clause: A22
+#[tokio::test]
+async fn a22_a_further_origin_that_is_named_logs_in_and_asks_as_our_own_pages_do() {
+    let tokens = BearerTokens::new().with(TokenDigest::of(ADA), Actor::owner("ada"));
+    let named = |guard: Guard| guard.origin("http://localhost:5173".parse().unwrap());
+    let server = serving(|address| named(Guard::new(address, tokens))).await;
+    let ask = |origin: &str| server.post("/api/v1/logins", &json!({ "origin": origin, "next": "/tasks" }));
+    let url = server.send(ask("http://localhost:5173")).await.data()["url"].as_str().unwrap().to_owned();
+    let code = url.strip_prefix("http://localhost:5173/login?next=/tasks#").unwrap();
+    let other = server.send(ask("http://localhost:5174")).await;
+    assert_eq!(other.outcome(), (400, "VALIDATION_ERROR".to_owned()));
+    let browser = Browser::from(&server, &server.send(passed_on(login(&server, code))).await);
+    let called = server.send(passed_on(browser.call("echo", json!({})))).await;
+    assert_eq!(called.data()["surface"], "react");
+    assert_eq!(
+        server.send(browser.get("/api/v1/session")).await.status,
+        200,
+        "what only reads says no Origin"
+    );
+    // Only exactly this page, and never one that the browser itself calls another site's.
+    for origin in [
+        "http://localhost:5174",
+        "https://localhost:5173",
+        "http://localhost",
+        "http://localhost:5173.evil.example",
+    ] {
+        let foreign = passed_on(browser.call("echo", json!({}))).with("Origin", origin);
+        assert_eq!(server.send(foreign).await.outcome(), denied("ORIGIN_NOT_ALLOWED"), "{origin}");
+    }
+    for site in ["cross-site", "same-site", "none"] {
+        let foreign = passed_on(browser.call("echo", json!({}))).with("Sec-Fetch-Site", site);
+        assert_eq!(server.send(foreign).await.outcome(), denied("ORIGIN_NOT_ALLOWED"), "{site}");
+    }
+    // A page of it without the keys, and a preflight, get nothing; the client looks at every answer for a word to other origins.
+    let stranger = passed_on(browser.call("echo", json!({}))).without("X-Runyard-Page").without("Cookie");
+    assert_eq!(server.send(stranger).await.outcome(), denied("AUTHENTICATION_ERROR"));
+    let preflight =
+        passed_on(Request::new("OPTIONS", "/api/v1/actions/echo/invoke").and("Host", &browser.host))
+            .and("Access-Control-Request-Method", "POST");
+    assert_eq!(server.send(preflight).await.outcome(), denied("AUTHENTICATION_ERROR"));
 }

@@ -34,6 +34,10 @@ impl TokenHolders for Given {
     fn holder(&self, token: &str) -> Option<Arc<Actor>> {
         self.0.lock().unwrap().get(token).cloned()
     }
+
+    fn changes(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
+        None
+    }
 }
 
 impl Given {

@@ -41,7 +41,6 @@ fn every_route(server: &Server) -> Vec<Request> {
         server.post("/api/v1/private", &json!({})),
         server.request("OPTIONS", "/api/v1/actions"),
         server.request("PUT", "/api/v1/actions"),
-        server.get("/"),
         server.get("/nowhere"),
         server.get("/favicon.ico"),
     ]
@@ -239,7 +238,8 @@ async fn a_server_without_tokens_lets_nobody_in() {
 
 fn launch(listen: &str, folder: &tempfile::TempDir) -> Launch {
     let token_file: PathBuf = folder.path().join("home/token");
-    Launch { listen: listen.parse().unwrap(), allow_plaintext: false, known_as: Vec::new(), token_file }
+    let listen = listen.parse().unwrap();
+    Launch { listen, allow_plaintext: false, known_as: Vec::new(), origins: Vec::new(), token_file }
 }
 
 fn runtime() -> Runtime {

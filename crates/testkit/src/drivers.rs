@@ -1,8 +1,8 @@
 //! Drivers: how a call of the table is made on one surface.
 
 pub mod ai_sdk;
+pub mod browser;
 pub mod cli;
-pub mod dev;
 pub mod http;
 pub mod json_runner;
 pub mod mcp;

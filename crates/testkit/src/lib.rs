@@ -3,15 +3,20 @@
 //! `vectors.json` holds calls, each with the one envelope it must give; [`vector_app`] is the application that is called; a
 //! [`Driver`] makes a call on one surface; [`failures`] runs the whole table with a driver and says what is not as it should
 //! be. A new surface is a new driver and one test. [`http_client`] and [`process`] are there for other tests, too.
+//!
+//! [`typescript`] writes the types of the TypeScript client, and [`fixtures`] the logs that both languages fold: here, since
+//! nothing that is built into the binary needs them, and only here may everything be used.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code")]
 
 mod app;
 mod comparison;
 pub mod drivers;
+pub mod fixtures;
 pub mod http_client;
 pub mod mcp_fixture;
 pub mod process;
 mod table_run;
+pub mod typescript;
 mod vectors;
 
 pub use app::vector_app;

@@ -6,8 +6,8 @@ use std::path::Path;
 use runyard::Surface;
 use runyard::surfaces::llm_tools::Format;
 use runyard_testkit::drivers::ai_sdk::AiSdkDriver;
+use runyard_testkit::drivers::browser::BrowserDriver;
 use runyard_testkit::drivers::cli::CliDriver;
-use runyard_testkit::drivers::dev::DevDriver;
 use runyard_testkit::drivers::http::HttpDriver;
 use runyard_testkit::drivers::json_runner::JsonRunnerDriver;
 use runyard_testkit::drivers::mcp::{McpHttpDriver, McpStdioDriver, Revision};
@@ -67,7 +67,13 @@ fn a20_every_vector_gives_its_envelope_over_http() {
 // A04: confirmation is the page's to ask for, and the table says so.
 #[test]
 fn a20_every_vector_gives_its_envelope_on_the_dev_page() {
-    check(|| DevDriver::start(Path::new(PROGRAM), "vector-app").unwrap());
+    check(|| BrowserDriver::dev(Path::new(PROGRAM), "vector-app").unwrap());
+}
+
+// A04, A21: likewise, over the API in a session, as the React package calls.
+#[test]
+fn a20_every_vector_gives_its_envelope_on_react() {
+    check(|| BrowserDriver::react(Path::new(PROGRAM), "vector-app").unwrap());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Variables and flags. One rule names both: the key of `[hub]` or `[edge]`, as `RUNYARD_` and capitals, or as `--` and dashes.
+//! Variables and flags. One rule names both: the key of `[hub]`, `[edge]` or `[server]`, as `RUNYARD_` and capitals, or as `--` and dashes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -68,7 +68,7 @@ fn settable() -> impl Iterator<Item = (String, &'static Setting)> {
         .flat_map(move |(section, name)| section.settings().map(move |setting| named(name, setting)))
 }
 
-/// The variable of a key of `[hub]` or `[edge]`.
+/// The variable of a key of `[hub]`, `[edge]` or `[server]`.
 pub(super) fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.to_ascii_uppercase())
 }
@@ -109,6 +109,7 @@ fn checked(
     for (key, setting, text, origin) in given {
         let value = text.map(|text| match setting.kind {
             Kind::Number { .. } => json!(text.parse::<u64>().ok()),
+            Kind::Origins => text.split(',').map(|origin| json!(origin.trim())).collect(),
             _ => json!(text),
         });
         match value.filter(|value| setting.takes(value)) {

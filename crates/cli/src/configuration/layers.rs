@@ -205,7 +205,7 @@ impl Layers {
 /// What is left of a value for something that there is already.
 fn narrowed(setting: &Setting, key: &str, given: &Value, base: &Values) -> Option<Value> {
     match setting.section {
-        Section::Hub | Section::Edge | Section::Backend => None,
+        Section::Hub | Section::Edge | Section::Server | Section::Backend => None,
         Section::Policy | Section::Workspace => {
             setting.narrowed(given, base.get(key).map(|base| &base.value))
         }

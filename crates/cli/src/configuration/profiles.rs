@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use runyard_domain::gate::OwnRuns;
 use runyard_domain::run::Budget;
 use runyard_domain::{AgentProfile, BackendProfile, Changes, ExecutionPolicy, Preparation};
+use runyard_surfaces::http::PageOrigin;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -83,6 +84,21 @@ impl Edge {
 
     fn secrets_in(data: &Path) -> PathBuf {
         data.join("secrets")
+    }
+}
+
+/// What the server in front of the hub is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Server {
+    /// Pages elsewhere that may ask as its own do.
+    pub(crate) origins: Vec<PageOrigin>,
+}
+
+impl Server {
+    pub(super) fn of(values: &Values) -> Result<Self, Problem> {
+        let origins: Vec<String> = optional(values, "server.origins")?.unwrap_or_default();
+        // Whatever is said here was checked where it was read.
+        Ok(Server { origins: origins.iter().filter_map(|origin| origin.parse().ok()).collect() })
     }
 }
 

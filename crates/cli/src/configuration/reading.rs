@@ -16,7 +16,7 @@ use super::setting::{Kind, Section, Setting};
 
 /// How many rules one file may have.
 const RULES_MAX: usize = 1_000;
-const SECTIONS: [&str; 7] = ["actions", "agents", "backend", "edge", "hub", "policy", "workspace"];
+const SECTIONS: [&str; 8] = ["actions", "agents", "backend", "edge", "hub", "policy", "server", "workspace"];
 const RULE_KEYS: [&str; 8] = ["id", "effect", "kind", "match", "agent", "workspace", "scope", "expires"];
 
 /// What a file says.
@@ -85,6 +85,7 @@ impl Reader<'_> {
             match name {
                 "hub" => self.section(Section::Hub, name, value),
                 "edge" => self.section(Section::Edge, name, value),
+                "server" => self.section(Section::Server, name, value),
                 "policy" => self.section(Section::Policy, name, value),
                 "workspace" => self.section(Section::Workspace, name, value),
                 "agents" => self.named(Section::Agent, name, value),
@@ -146,7 +147,12 @@ impl Reader<'_> {
         let is_right_type = match setting.kind {
             Kind::Number { .. } => matches!(given.get_ref(), DeValue::Integer(_)),
             Kind::Switch => matches!(given.get_ref(), DeValue::Boolean(_)),
-            Kind::Words(_) | Kind::Texts | Kind::Patterns | Kind::Command | Kind::Commands => {
+            Kind::Words(_)
+            | Kind::Texts
+            | Kind::Patterns
+            | Kind::Command
+            | Kind::Commands
+            | Kind::Origins => {
                 matches!(given.get_ref(), DeValue::Array(_))
             }
             _ => matches!(given.get_ref(), DeValue::String(_)),

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use hyper::Uri;
 use runyard_domain::ExecutionPolicy;
 use runyard_domain::run::{Budget, Dollars};
+use runyard_surfaces::http::PageOrigin;
 use serde_json::{Value, json};
 
 /// Which table of a file a setting stands in.
@@ -16,6 +17,8 @@ pub(crate) enum Section {
     Hub,
     /// `[edge]`: likewise.
     Edge,
+    /// `[server]`: likewise.
+    Server,
     /// `[policy]`.
     Policy,
     /// `[agents.<id>]`.
@@ -59,6 +62,8 @@ pub(crate) enum Kind {
     Patterns,
     /// Programs, each with its arguments.
     Commands,
+    /// Pages elsewhere, each by its origin.
+    Origins,
 }
 
 /// One setting.
@@ -91,7 +96,7 @@ const LIST_MAX: usize = 256;
 pub(crate) const PRESETS: &[&str] = &["strict", "default"];
 
 #[rustfmt::skip]
-pub(crate) const SETTINGS: [Setting; 36] = [
+pub(crate) const SETTINGS: [Setting; 37] = [
     Setting { section: Section::Hub, key: "listen", kind: Kind::Address },
     Setting { section: Section::Hub, key: "database_url", kind: Kind::DatabaseUrl },
     Setting { section: Section::Hub, key: "runs_max", kind: RUNS_MAX },
@@ -102,6 +107,7 @@ pub(crate) const SETTINGS: [Setting; 36] = [
     Setting { section: Section::Hub, key: "stop_ms", kind: MILLISECONDS },
     Setting { section: Section::Hub, key: "checkouts_max_bytes", kind: CHECKOUTS },
     Setting { section: Section::Edge, key: "secrets_directory", kind: Kind::Path },
+    Setting { section: Section::Server, key: "origins", kind: Kind::Origins },
     Setting { section: Section::Workspace, key: "copy", kind: Kind::Patterns },
     Setting { section: Section::Workspace, key: "setup", kind: Kind::Commands },
     Setting { section: Section::Hub, key: "own_runs", kind: Kind::Word(&["refuse", "approve"]) },
@@ -132,7 +138,8 @@ pub(crate) const SETTINGS: [Setting; 36] = [
 
 impl Section {
     /// The sections that no project says anything about, each with its name.
-    pub(crate) const OWN: [(Section, &'static str); 2] = [(Section::Hub, "hub"), (Section::Edge, "edge")];
+    pub(crate) const OWN: [(Section, &'static str); 3] =
+        [(Section::Hub, "hub"), (Section::Edge, "edge"), (Section::Server, "server")];
 
     /// Whether a full key is one of those that no project sets.
     pub(crate) fn is_own(full_key: &str) -> bool {
@@ -156,6 +163,7 @@ impl Setting {
         match *parts.as_slice() {
             ["hub", key] => Section::Hub.setting(key),
             ["edge", key] => Section::Edge.setting(key),
+            ["server", key] => Section::Server.setting(key),
             ["policy", key] => Section::Policy.setting(key),
             ["workspace", key] => Section::Workspace.setting(key),
             ["agents", _, key] => Section::Agent.setting(key),
@@ -215,6 +223,11 @@ impl Setting {
                 "a list of commands, each a list of a program and its arguments, as in [[\"npm\", \"ci\"]]"
                     .to_owned()
             }
+            Kind::Origins => {
+                "a list of origins without a path: https:// and a host, or http:// and localhost, 127.0.0.1 or [::1], with a port \
+                 that is not the scheme's own, as in [\"http://localhost:5173\"]"
+                    .to_owned()
+            }
         }
     }
 
@@ -246,6 +259,7 @@ impl Setting {
             Kind::Commands => {
                 is_bounded(value) && value.as_array().is_some_and(|all| all.iter().all(is_command))
             }
+            Kind::Origins => is_bounded(value) && all(&|text| text.parse::<PageOrigin>().is_ok()),
         }
     }
 
@@ -272,7 +286,7 @@ impl Setting {
             }
             Kind::Address | Kind::DatabaseUrl | Kind::Text | Kind::Texts | Kind::Table => false,
             Kind::Switch | Kind::Path | Kind::Url | Kind::Command => false,
-            Kind::Patterns | Kind::Commands => false,
+            Kind::Patterns | Kind::Commands | Kind::Origins => false,
         }
     }
 

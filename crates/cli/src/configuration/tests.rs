@@ -292,7 +292,7 @@ fn what_is_wrong_is_told_with_file_and_line_and_what_was_meant() {
     check("\n[hbu]\n", "2: unknown key \"hbu\"; did you mean \"hub\"?");
     check(
         "[zzz]\n",
-        "1: unknown key \"zzz\"; there are actions, agents, backend, edge, hub, policy, workspace",
+        "1: unknown key \"zzz\"; there are actions, agents, backend, edge, hub, policy, server, workspace",
     );
     check(
         "[workspace]\ncopy = [\"/etc\"]\n",
@@ -364,6 +364,14 @@ fn what_is_wrong_is_told_with_file_and_line_and_what_was_meant() {
              [\"/opt/bin/codex\"]",
         );
     }
+    for origin in ["*", "http://example.com", "https://x/y", "https://*.example", "http://localhost:80"] {
+        check(
+            &format!("[server]\norigins = [{origin:?}]\n"),
+            "2: \"server.origins\": expected a list of origins without a path: https:// and a host, or http:// and localhost, \
+             127.0.0.1 or [::1], with a port that is not the scheme's own, as in [\"http://localhost:5173\"]",
+        );
+    }
+    check("[server]\norigin = []\n", "2: unknown key \"server.origin\"; did you mean \"origins\"?");
     for url in [
         "ftp://x/y",
         "https://ada:hunter2@x/y",
@@ -391,6 +399,20 @@ fn what_is_wrong_is_told_with_file_and_line_and_what_was_meant() {
         "[[policy.rule]]\neffect = \"deny\"\nkind = \"any\"\nmatch = \"x\"\n",
         "1: \"policy.rule\": match: a rule of kind `any` has none, since a pattern is about one kind of thing",
     );
+}
+
+#[test]
+fn further_origins_come_from_the_data_directory_or_a_variable_and_never_from_a_project() {
+    let named = |configuration: &Configuration| -> Vec<String> {
+        configuration.server().origins.iter().map(ToString::to_string).collect()
+    };
+    let data = "[server]\norigins = [\"http://localhost:5173\", \"https://Dev.example:8443\"]\n";
+    let configuration = Yard::with(data, "").load();
+    assert_eq!(named(&configuration), ["http://localhost:5173", "https://dev.example:8443"]);
+    assert_eq!(configuration.told("server.origins").1, "data 2");
+    let project = Yard::with("", "[server]\norigins = [\"https://evil.example\"]\n").load();
+    assert_eq!(named(&project), Vec::<String>::new());
+    assert_eq!(project.ignored_keys(), ["server.origins: counts in the data directory only"]);
 }
 
 #[test]

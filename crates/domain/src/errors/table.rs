@@ -35,10 +35,12 @@ macro_rules! table {
     )*) => {
         /// A code of Runyard's own. There are no others: what is not here cannot be emitted.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(try_from = "String")]
         pub enum Code {
             $($(
                 #[doc = concat!("`", $code, "`. Recovery: ", $recovery)]
+                #[cfg_attr(feature = "schema", schemars(rename = $code))]
                 $variant,
             )*)*
         }

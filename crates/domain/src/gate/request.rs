@@ -6,6 +6,7 @@ use serde_json::Value;
 /// One thing that an agent wants to do. Paths inside the workspace are relative to it, with `/` between parts and no `..`; every
 /// other path is absolute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Request {
     /// Read a file or list a directory.
@@ -106,6 +107,7 @@ pub enum Request {
 
 /// A question to a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
     /// What is asked.
@@ -116,6 +118,7 @@ pub struct Question {
 
 /// What an action does to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SideEffects {
     /// Nothing.

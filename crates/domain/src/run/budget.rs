@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a run may use at most. Exactly so much is fine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!from))]
 #[serde(rename_all = "camelCase", from = "Written")]
 pub struct Budget {
     /// What it may cost.
@@ -116,6 +117,7 @@ impl fmt::Display for Metered {
 
 /// A limit that a run went beyond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "limit", rename_all = "camelCase")]
 pub enum Exceeded {
     /// It cost more.
@@ -149,6 +151,7 @@ impl fmt::Display for Exceeded {
 
 /// What a backend used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
     /// Tokens in.
@@ -186,6 +189,7 @@ impl Usage {
 
 /// An amount of US dollars, exact to a millionth. It is written as a text, never as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "String", try_from = "String")]
 pub struct Dollars {
     millionths: u64,

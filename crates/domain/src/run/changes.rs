@@ -11,6 +11,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 /// `run.diff.ready`: what changed in the run's checkout, found by looking at it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DiffReady {
     /// What it starts from.
@@ -34,6 +35,7 @@ pub struct DiffReady {
 
 /// `run.applying`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Applying {
     /// What allowed it.
@@ -50,6 +52,7 @@ pub struct Applying {
 
 /// `run.applied`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Applied {
     /// What allowed it.
@@ -63,6 +66,7 @@ pub struct Applied {
 
 /// The changes of a run that has ended, to be applied or taken back by another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Carries {
     /// The run that made them, or that applied them.

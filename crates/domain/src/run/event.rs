@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::changes::{Applied, Applying, DiffReady};
 use super::facts::*;
+use super::runtime::{RuntimeDied, RuntimeError, RuntimeStatus};
 use super::telling::{PlanUpdated, Reasoning, SecretsProjected};
 
 /// An event that this version cannot read.
@@ -59,6 +60,13 @@ macro_rules! events {
                     })*
                     _ => Err(UnreadableEvent::Type(kind.to_owned())),
                 }
+            }
+
+            /// The schema of what each type says, in the order of [`KINDS`](Self::KINDS), among the definitions of a
+            /// generator.
+            #[cfg(feature = "schema")]
+            pub fn payload_schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
+                vec![$(($kind, generator.subschema_for::<$facts>()),)*]
             }
         }
 

@@ -7,9 +7,8 @@ use serde_json::Value;
 
 pub use crate::artifact::{ArtifactReady, PreviewReady};
 
-use super::budget::Usage;
 use super::changes::Carries;
-use super::failure::{Failure, FailureKind};
+use super::failure::Failure;
 use super::fold::Metrics;
 use crate::gate::{Effect, Request, Risk};
 use crate::{
@@ -19,6 +18,7 @@ use crate::{
 
 /// Who did something, as a record names them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Who {
     /// The actor's name.
@@ -43,6 +43,7 @@ impl From<&crate::Actor> for Who {
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Task {
     /// A text for an agent.
@@ -65,6 +66,7 @@ pub enum Task {
 
 /// What happens to a run when an approval is rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnReject {
     /// The run ends as cancelled.
@@ -76,6 +78,7 @@ pub enum OnReject {
 
 /// `run.created`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Created {
     /// What is to be done.
@@ -107,6 +110,7 @@ pub struct Created {
 
 /// `run.planned`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Planned {
     /// The edge that is to execute it.
@@ -127,6 +131,7 @@ pub struct Planned {
 
 /// Which policy a run was planned under. A later version reaches the run too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalPolicyRef {
     /// The preset.
@@ -137,6 +142,7 @@ pub struct ApprovalPolicyRef {
 
 /// `run.accepted`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Accepted {
     /// The edge that confirmed. It never changes from here on.
@@ -145,6 +151,7 @@ pub struct Accepted {
 
 /// `run.preparing`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Preparing {
     /// What is being checked, in order.
@@ -153,6 +160,7 @@ pub struct Preparing {
 
 /// `run.started`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Started {
     /// The kind of backend that drives it.
@@ -165,6 +173,7 @@ pub struct Started {
 
 /// `run.approval.requested`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRequested {
     /// Its id.
@@ -191,6 +200,7 @@ pub struct ApprovalRequested {
 
 /// How an approval ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Resolution {
     /// Yes.
@@ -217,6 +227,7 @@ impl Resolution {
 
 /// How far a decision reaches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionScope {
     /// To the one request.
@@ -244,6 +255,7 @@ impl DecisionScope {
 
 /// `run.approval.resolved`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalResolved {
     /// Which one.
@@ -278,6 +290,7 @@ fn is_false(truth: &bool) -> bool {
 
 /// `run.approval.snoozed`: somebody wants to decide later. It is no answer, and it expires later by as much.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalSnoozed {
     /// Which one.
@@ -295,6 +308,7 @@ pub struct ApprovalSnoozed {
 
 /// `run.approval.used`: the decision was handed to the agent, which can happen once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalUsed {
     /// Which one.
@@ -303,6 +317,7 @@ pub struct ApprovalUsed {
 
 /// `run.gate.judged`: a request that needed nobody's decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GateJudged {
     /// The backend's own name for the request, within its session.
@@ -317,6 +332,7 @@ pub struct GateJudged {
 
 /// What changed in the run's checkout, as far as it is known at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DiffState {
     /// Nothing changed.
@@ -331,6 +347,7 @@ pub enum DiffState {
 
 /// `run.completed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Completed {
     /// What the agent said last.
@@ -348,6 +365,7 @@ pub struct Completed {
 
 /// `run.failed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Failed {
     /// Why.
@@ -364,6 +382,7 @@ pub struct Failed {
 
 /// `run.cancelled`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Cancelled {
     /// Who.
@@ -379,6 +398,7 @@ pub struct Cancelled {
 
 /// `run.degraded`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Degraded {
     /// What cannot be relied on.
@@ -387,6 +407,7 @@ pub struct Degraded {
 
 /// `run.command.received`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandReceived {
     /// Its id.
@@ -402,6 +423,7 @@ pub struct CommandReceived {
 
 /// The instructions to a live run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CommandKind {
     /// A further turn, after the one that runs.
@@ -416,6 +438,7 @@ pub enum CommandKind {
 
 /// `run.turn.started`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnStarted {
     /// The command that asked for it; the first turn is the task itself.
@@ -425,6 +448,7 @@ pub struct TurnStarted {
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TurnOutcome {
     /// The agent was done.
@@ -435,6 +459,7 @@ pub enum TurnOutcome {
 
 /// `run.turn.ended`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnEnded {
     /// How.
@@ -443,6 +468,7 @@ pub struct TurnEnded {
 
 /// `run.message.delta`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MessageDelta {
     /// The message it belongs to.
@@ -455,6 +481,7 @@ pub struct MessageDelta {
 
 /// `run.message.completed`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MessageCompleted {
     /// The message.
@@ -465,6 +492,7 @@ pub struct MessageCompleted {
 
 /// `run.tool.call`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     /// The backend's name for it.
@@ -482,6 +510,7 @@ pub struct ToolCall {
 
 /// `run.tool.output`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolOutput {
     /// The call.
@@ -506,6 +535,7 @@ fn is_zero(number: &u64) -> bool {
 
 /// `run.tool.result`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
     /// The call.
@@ -518,6 +548,7 @@ pub struct ToolResult {
 
 /// How a tool call went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
     /// It did what it should.
@@ -532,6 +563,7 @@ pub enum ToolOutcome {
 
 /// `run.file.read`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileRead {
     /// The file, relative to the workspace.
@@ -540,60 +572,11 @@ pub struct FileRead {
 
 /// `run.patch.proposed`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PatchProposed {
     /// The files, relative to the workspace.
     pub files: Vec<String>,
     /// What it is, in a line.
     pub summary: String,
-}
-
-/// `runtime.status`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RuntimeStatus {
-    /// What the backend is doing: `starting`, `ready`, `resumed`, `parked`, `ended`, …
-    pub phase: String,
-    /// The backend profile.
-    pub profile: String,
-    /// Its kind.
-    pub backend_kind: String,
-    /// The protocol that it speaks.
-    pub protocol: String,
-    /// The model, where known.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub model: Option<String>,
-    /// The version that really runs, where known.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub version: Option<String>,
-    /// The backend's conversation, by which it can be resumed.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub thread: Option<String>,
-    /// Tokens and cost so far, where known.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub usage: Option<Usage>,
-    /// How long no hub looked after the run until now, where that was so. It counts toward no deadline.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub away_ms: Option<u64>,
-}
-
-/// `runtime.died`: the backend's process is gone in the middle of its work, and is opened again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RuntimeDied {
-    /// What is known about it.
-    pub message: String,
-}
-
-/// `runtime.error`, `runtime.unavailable`, `runtime.timeout` and `schema.validation_failed`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RuntimeError {
-    /// What kind of failure.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub failure_kind: Option<FailureKind>,
-    /// What happened.
-    pub message: String,
-    /// Whether the backend tries again by itself.
-    pub retrying: bool,
 }

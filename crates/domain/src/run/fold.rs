@@ -145,6 +145,7 @@ fn is_false(truth: &bool) -> bool {
 
 /// Time, tokens and cost, where known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Metrics {
     /// From creation to end.

@@ -12,6 +12,7 @@ use crate::{ApprovalId, SelectedFile};
 
 /// What a look at the checkout found, and what a person decided about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Review {
     /// How many turns had begun: after a further one it is out of date.
@@ -36,6 +37,7 @@ pub struct Review {
 
 /// What became of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ApplyStatus {
     /// It is there to be looked at.

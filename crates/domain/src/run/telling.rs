@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// `run.reasoning`: what the agent tells of its thinking. No answer, and bounded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Reasoning {
     /// The backend's name for it.
@@ -14,6 +15,7 @@ pub struct Reasoning {
 
 /// `run.plan.updated`: what the agent means to do, all of it each time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlanUpdated {
     /// The steps, in order.
@@ -22,6 +24,7 @@ pub struct PlanUpdated {
 
 /// A step of an agent's plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlanStep {
     /// What it is.
@@ -32,6 +35,7 @@ pub struct PlanStep {
 
 /// How far a step of a plan is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
     /// It was not begun.
@@ -44,6 +48,7 @@ pub enum PlanStatus {
 
 /// `run.secrets.projected`: a profile's secrets were made available to this run, for one session. Names only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SecretsProjected {
     /// The backend profile that they are for.
@@ -56,6 +61,7 @@ pub struct SecretsProjected {
 
 /// How secrets are made available to a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectedHow {
     /// The edge's gateway holds them, and the agent's processes never do.

@@ -10,6 +10,8 @@ const TABLE_BITS: u32 = 18;
 const STARTS_SHIFT: u32 = TABLE_BITS - 10;
 const STARTS_LEN: usize = 1 << 10;
 const TABLE_LEN: usize = 1 << (TABLE_BITS - 6);
+// A bit for each slot, and none too many: a larger table would find the same and leave the cache.
+const _: () = assert!(TABLE_LEN * u64::BITS as usize == 1 << TABLE_BITS);
 /// Setting the bit of lower case in each byte folds letters; what it does to other bytes is only a collision.
 const FOLDED: u32 = 0x2020_2020;
 

@@ -71,6 +71,17 @@ impl Served {
         self.by(&made.unwrap().1.reveal())
     }
 
+    /// The browser of whoever holds this token, logged in.
+    pub async fn browser(&self, client: &Client) -> Browser {
+        let link = client.post("/logins", json!({})).await.data()["url"].as_str().unwrap().to_owned();
+        let code = json!({ "code": link.split_once('#').unwrap().1 });
+        let browser = Browser { address: self.address, cookie: String::new(), page_key: String::new() };
+        let answer = whole(browser.request("POST", "/login", Some(code)).await).await;
+        let cookie = answer.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+        let page_key = answer.data()["pageKey"].as_str().unwrap().to_owned();
+        Browser { cookie: cookie.split(';').next().unwrap().to_owned(), page_key, ..browser }
+    }
+
     /// A run that was asked for over HTTP; its id.
     pub async fn run(&self) -> String {
         let task = json!({ "task": "Tidy up", "agent": "demo", "workspace": "site" });
@@ -146,22 +157,17 @@ impl Client {
         body: Option<Value>,
         headers: &[(&str, &str)],
     ) -> Answer {
-        let mut stream = self.request(method, path, body, headers).await;
-        let mut answer = Vec::new();
-        timeout(WAIT_MAX, stream.read_to_end(&mut answer)).await.expect("an answer").unwrap();
-        let end = position(&answer, b"\r\n\r\n").expect("a head");
-        let head = String::from_utf8(answer[..end].to_vec()).unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, head, body: answer[end + 4..].to_vec() }
+        whole(self.request(method, path, body, headers).await).await
     }
 
     /// Follows a run.
     pub async fn follow(&self, run: &str, after: u64) -> Messages {
-        let stream = self.request("GET", &format!("/runs/{run}/stream?after={after}"), None, &[]).await;
-        let mut messages = Messages { stream, came: Vec::new() };
-        let head = messages.take(b"\r\n\r\n").await.expect("a head");
-        assert!(head.starts_with("HTTP/1.0 200"), "{head}");
-        messages
+        Messages::of(self.request("GET", &format!("/runs/{run}/stream?after={after}"), None, &[]).await).await
+    }
+
+    /// Follows the whole hub.
+    pub async fn follow_hub(&self) -> Messages {
+        Messages::of(self.request("GET", "/stream", None, &[]).await).await
     }
 
     /// In HTTP/1.0, so that the body is what comes until the end.
@@ -189,6 +195,49 @@ impl Client {
     }
 }
 
+/// The whole answer.
+async fn whole(mut stream: TcpStream) -> Answer {
+    let mut answer = Vec::new();
+    timeout(WAIT_MAX, stream.read_to_end(&mut answer)).await.expect("an answer").unwrap();
+    let end = position(&answer, b"\r\n\r\n").expect("a head");
+    let head = String::from_utf8(answer[..end].to_vec()).unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Answer { status, head, body: answer[end + 4..].to_vec() }
+}
+
+/// A person's browser, with what it keeps of a session.
+#[derive(Clone)]
+pub struct Browser {
+    address: SocketAddr,
+    pub cookie: String,
+    pub page_key: String,
+}
+
+impl Browser {
+    /// A request of one of our own pages; the path is the whole one.
+    pub async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
+        whole(self.request(method, path, body).await).await
+    }
+
+    /// Follows a stream.
+    pub async fn follow(&self, path: &str) -> Messages {
+        Messages::of(self.request("GET", path, None).await).await
+    }
+
+    pub async fn request(&self, method: &str, path: &str, body: Option<Value>) -> TcpStream {
+        let Browser { address, cookie, page_key } = self;
+        let body = body.map(|body| body.to_string()).unwrap_or_default();
+        let text = format!(
+            "{method} {path} HTTP/1.0\r\nHost: {address}\r\nOrigin: http://{address}\r\nSec-Fetch-Site: same-origin\r\n\
+             Cookie: {cookie}\r\nX-Runyard-Page: {page_key}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        stream
+    }
+}
+
 /// A stream of events, as it comes.
 pub struct Messages {
     stream: TcpStream,
@@ -204,6 +253,25 @@ pub struct Message {
 }
 
 impl Messages {
+    async fn of(stream: TcpStream) -> Messages {
+        let mut messages = Messages { stream, came: Vec::new() };
+        let head = messages.take(b"\r\n\r\n").await.expect("a head");
+        assert!(head.starts_with("HTTP/1.0 200"), "{head}");
+        assert!(head.contains("text/event-stream"), "{head}");
+        messages
+    }
+
+    /// The next word of a hub's stream: what changed.
+    pub async fn changed(&mut self) -> Option<Value> {
+        loop {
+            let block = self.take(b"\n\n").await?;
+            if let Some(data) = block.strip_prefix("event: changed\ndata: ") {
+                return Some(serde_json::from_str(data).unwrap());
+            }
+            assert!(block.starts_with(':'), "no message: {block}");
+        }
+    }
+
     /// The next one; none at the end.
     pub async fn next(&mut self) -> Option<Message> {
         loop {

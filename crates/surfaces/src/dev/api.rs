@@ -60,7 +60,7 @@ pub(super) async fn invoke(
     answer(&api.runtime.invoke(invocation).await)
 }
 
-pub(super) async fn unknown(request: Request) -> Response {
+pub(crate) async fn unknown(request: Request) -> Response {
     refused(request, Code::NotFound, "There is nothing at this address; the page is at /dev.").await
 }
 

@@ -1,6 +1,8 @@
-//! Who may come in: the Host and Origin that are ours, and on every route a bearer token, or on the dev page's a browser session.
+//! Who may come in: the Host and Origin that are ours, and then a bearer token or a browser session.
 //!
-//! Each route has one way in, fixed by its path: a cookie counts for nothing where a token does, and the other way round.
+//! The API takes either, and never both: a request that shows a page's key comes by its session, any other by its token. Everything
+//! else has one way in, fixed by its path (`way.rs`). A cookie alone counts for nothing anywhere. The surface is the way's: `react`
+//! and `dev`, where a page asks the person, are a session's alone. Nothing is ever said to other origins (no CORS).
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,22 +13,26 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use runyard_actions::ActionError;
-use runyard_domain::{Actor, ActorKind, Code, Surface};
+use runyard_actions::{ActionError, Issue};
+use runyard_domain::{Actor, ActorKind, Code};
 use sha2::{Digest, Sha256};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::origin::{PageOrigin, is_this_machine};
 use super::request::discard;
 use super::respond::refusal;
 use super::sessions::{HeldToken, Keys, Sessions, random_text};
-use crate::dev;
+use super::visit::{Shown, Visit};
+use super::way::{PAGE_KEY, Way};
+use crate::pages::Pages;
 
-/// The header in which the dev page shows its key.
-const PAGE_KEY: &str = "x-runyard-page";
 /// Of so many cookies of our name one may be ours: other servers of this machine can set some, too.
 const COOKIES_MAX: usize = 8;
 /// How long the keys of a session are.
 const KEY_LENGTH: usize = 64;
+/// So much of a random text tells one start of a server from another.
+const INSTANCE_LENGTH: usize = 16;
 
 /// The SHA-256 of a token. The token itself is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +54,9 @@ impl TokenDigest {
 pub trait TokenHolders: Send + Sync {
     /// Who holds the token, if anybody does. The time that the answer takes must not tell how much of a token was right.
     fn holder(&self, token: &str) -> Option<Arc<Actor>>;
+
+    /// Told whenever a token may have stopped to count; nothing where they never do. One that expires does so without a word.
+    fn changes(&self) -> Option<watch::Receiver<u64>>;
 }
 
 /// Tokens that never change, and who holds each.
@@ -77,6 +86,10 @@ impl TokenHolders for BearerTokens {
             |found, (known, actor)| if known.matches(digest) { Some(Arc::clone(actor)) } else { found },
         )
     }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
 }
 
 /// What a request must show before any route sees it.
@@ -86,48 +99,28 @@ pub struct Guard {
     address: SocketAddr,
     /// The names of proxies, which encrypt.
     known_as: Vec<String>,
+    /// Pages elsewhere that may ask as our own do.
+    origins: Vec<PageOrigin>,
+    pages: Pages,
+    instance: String,
     /// Cookies go to every port of a host, so that each server needs a name of its own.
     cookie: String,
     tokens: Arc<dyn TokenHolders>,
     sessions: Arc<Sessions>,
 }
 
+/// Where a link is to lead.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    /// To a page elsewhere that may ask as our own do.
+    pub(super) origin: Option<PageOrigin>,
+    /// The address of the page that comes after logging in.
+    pub(super) next: Option<String>,
+}
+
 /// That the guard found a browser session: it stands in the request's extensions, and what may be called in one only asks for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InSession;
-
-/// How one gets in to a route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// With a bearer token.
-    Token,
-    /// As anybody: a page or script that is the same for all and says nothing of anybody.
-    Open,
-    /// As one of our own pages, of a person who is about to log in.
-    Login,
-    /// As one of our own pages, in a session.
-    Session,
-}
-
-impl Way {
-    fn to(method: &Method, path: &str) -> Self {
-        let reads = method == Method::GET || method == Method::HEAD;
-        match path {
-            _ if reads && dev::is_open(path) => Way::Open,
-            "/login" => Way::Login,
-            "/logout" | "/dev" => Way::Session,
-            _ if path.starts_with("/dev/") => Way::Session,
-            _ => Way::Token,
-        }
-    }
-
-    const fn surface(self) -> Surface {
-        match self {
-            Way::Token => Surface::Http,
-            Way::Open | Way::Login | Way::Session => Surface::Dev,
-        }
-    }
-}
 
 impl Guard {
     /// Lets in requests to this address, with one of these tokens. A loopback address may also be called localhost.
@@ -145,6 +138,9 @@ impl Guard {
             hosts,
             address,
             known_as: Vec::new(),
+            origins: Vec::new(),
+            pages: Pages::Application,
+            instance: random_text().unwrap_or_default().chars().take(INSTANCE_LENGTH).collect(),
             cookie: format!("runyard_session_{port}"),
             tokens: Arc::new(tokens),
             sessions: Arc::new(Sessions::new(random_text)),
@@ -160,16 +156,53 @@ impl Guard {
         self
     }
 
-    /// Who asks, where that is known, once everything is shown that this way in needs.
-    fn check(&self, way: Way, request: &Request) -> Result<Option<Arc<Actor>>, ActionError> {
+    /// One more page that may ask as our own do, such as a development server that passes requests on.
+    #[must_use]
+    pub fn origin(mut self, origin: PageOrigin) -> Self {
+        self.origins.push(origin);
+        self
+    }
+
+    /// Which pages there are; those of an application unless said otherwise.
+    #[must_use]
+    pub fn with_pages(mut self, pages: Pages) -> Self {
+        self.pages = pages;
+        self
+    }
+
+    /// Which pages there are.
+    pub(crate) fn pages(&self) -> Pages {
+        self.pages
+    }
+
+    /// A name for this start of the server.
+    pub(crate) fn instance(&self) -> &str {
+        &self.instance
+    }
+
+    pub(super) fn tokens(&self) -> &dyn TokenHolders {
+        &*self.tokens
+    }
+
+    pub(super) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// Who asks and how, where that is known, once everything is shown that this way in needs.
+    fn check(
+        self: &Arc<Self>,
+        way: Way,
+        request: &Request,
+    ) -> Result<Option<(Arc<Actor>, Visit)>, ActionError> {
         let headers = request.headers();
         self.check_page(headers, request.uri().authority().map(ToString::to_string).as_deref())?;
-        match way {
-            Way::Open => Ok(None),
-            Way::Login => own_page(request.method(), headers).map(|()| None),
-            Way::Token => self.check_token(headers).map(Some),
-            Way::Session => self.check_session(request.method(), headers).map(Some),
-        }
+        let (actor, shown) = match way {
+            Way::Open => return Ok(None),
+            Way::Login => return self.check_own_page(request.method(), headers).map(|()| None),
+            Way::Token => self.check_token(headers)?,
+            Way::Session(_) => self.check_session(request.method(), headers)?,
+        };
+        Ok(Some((actor, Visit { surface: way.surface(), shown, guard: Arc::clone(self) })))
     }
 
     /// That the request is for us, and that no foreign page sent it.
@@ -185,11 +218,9 @@ impl Guard {
         }
         if headers.contains_key(header::ORIGIN) {
             let origin = only(headers, &header::ORIGIN).map(str::to_ascii_lowercase).unwrap_or_default();
-            let ours = self.hosts.iter().any(|host| {
-                origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"))
-                    == Some(host.as_str())
-            });
-            if !ours {
+            let named = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+            let ours = self.hosts.iter().any(|host| named == Some(host.as_str()));
+            if !ours && !self.origins.iter().any(|known| known.is(&origin)) {
                 return refused(
                     Code::OriginNotAllowed,
                     "The Origin header names a page that is not this server's.",
@@ -203,9 +234,10 @@ impl Guard {
         Ok(())
     }
 
-    fn check_token(&self, headers: &HeaderMap) -> Result<Arc<Actor>, ActionError> {
-        let holder = bearer(headers).and_then(|token| self.tokens.holder(token));
-        holder.ok_or_else(|| {
+    fn check_token(&self, headers: &HeaderMap) -> Result<(Arc<Actor>, Shown), ActionError> {
+        let token = bearer(headers);
+        let found = token.and_then(|token| Some((self.tokens.holder(token)?, Shown::Token(token.into()))));
+        found.ok_or_else(|| {
             ActionError::new(
                 Code::AuthenticationError,
                 "A valid token is needed: Authorization: Bearer TOKEN.",
@@ -214,22 +246,29 @@ impl Guard {
     }
 
     /// Cookie and page key together, from one of our own pages; whose token it is by now is asked each time.
-    fn check_session(&self, method: &Method, headers: &HeaderMap) -> Result<Arc<Actor>, ActionError> {
+    fn check_session(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<(Arc<Actor>, Shown), ActionError> {
         let refused = |message: &str| Err(ActionError::new(Code::AuthenticationError, message));
         if headers.contains_key(header::AUTHORIZATION) {
-            return refused("A token does not count here: this takes a browser session.");
+            return refused("A token does not count here: this takes a browser session, and never both.");
         }
-        own_page(method, headers)?;
+        self.check_own_page(method, headers)?;
         let (now, page) = (Instant::now(), only(headers, &HeaderName::from_static(PAGE_KEY)));
-        let found = page.and_then(|page| {
+        let found = page.map(TokenDigest::of).and_then(|page| {
             let mut cookies = self.cookies(headers);
-            cookies.find_map(|cookie| Some((cookie, self.sessions.token(cookie, page, now)?)))
+            cookies.find_map(|text| {
+                let cookie = TokenDigest::of(text);
+                Some((text, self.sessions.token(cookie, page, now)?, Shown::Session { cookie, page }))
+            })
         });
-        let Some((cookie, token)) = found else {
+        let Some((cookie, token, shown)) = found else {
             return refused("There is no such browser session; a new one-time link starts one.");
         };
         match self.person(token.reveal()) {
-            Some(person) => Ok(person),
+            Some(person) => Ok((person, shown)),
             None => {
                 self.sessions.end(cookie, now);
                 refused("The token that this browser session was started with does not count any more.")
@@ -237,33 +276,65 @@ impl Guard {
         }
     }
 
+    /// That the browser itself says: a page of exactly this origin asks, or one that is known to be as good. It sends no Origin
+    /// with what only reads, and then must say so otherwise.
+    fn check_own_page(&self, method: &Method, headers: &HeaderMap) -> Result<(), ActionError> {
+        let host = only(headers, &header::HOST).unwrap_or_default();
+        let origin = only(headers, &header::ORIGIN);
+        let is_own = |origin: &str| {
+            let named = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+            named.is_some_and(|named| named.eq_ignore_ascii_case(host))
+                || self.origins.iter().any(|known| known.is(origin))
+        };
+        let site = only(headers, &HeaderName::from_static("sec-fetch-site"));
+        let same_site = site == Some("same-origin");
+        let from_here = match origin {
+            Some(origin) => is_own(origin) && (same_site || !headers.contains_key("sec-fetch-site")),
+            None => method == Method::GET && !headers.contains_key(header::ORIGIN) && same_site,
+        };
+        from_here.then_some(()).ok_or_else(|| {
+            ActionError::new(Code::OriginNotAllowed, "Only this server's own pages may ask for this.")
+        })
+    }
+
     /// Sessions are for people: no service, and never an agent.
-    fn person(&self, token: &str) -> Option<Arc<Actor>> {
+    pub(super) fn person(&self, token: &str) -> Option<Arc<Actor>> {
         self.tokens.holder(token).filter(|actor| actor.kind == ActorKind::Person)
     }
 
-    /// A one-time link for the person who holds this token, to the name by which they asked for it.
-    pub(super) fn link(&self, token: &str, host: Option<&str>) -> Result<String, ActionError> {
+    /// A one-time link for the person who holds this token: to the origin that they want, or to the name by which they asked. `next`
+    /// is the address of the page that comes after logging in, checked already.
+    pub(super) fn link(
+        &self,
+        token: &str,
+        host: Option<&str>,
+        wanted: &Wanted,
+    ) -> Result<String, ActionError> {
         if self.person(token).is_none() {
             return Err(ActionError::new(Code::AuthorizationError, "Browser sessions are for people only."));
         }
-        let origin = self.origin(host).ok_or_else(|| {
-            let message = "A browser logs in on this machine, or through a proxy with TLS: start the server with --known-as \
-                           NAME for the proxy's name.";
-            ActionError::new(Code::Conflict, message)
-        })?;
+        let origin = match &wanted.origin {
+            Some(origin) if self.origins.contains(origin) => origin.to_string(),
+            Some(_) => {
+                let issue = "It is not one of those that may ask; [server] origins in runyard.toml names them.";
+                return Err(ActionError::invalid_input(vec![Issue::at("origin", issue)]));
+            }
+            None => self.own_origin(host).ok_or_else(|| {
+                let message = "A browser logs in on this machine, or through a proxy with TLS: start the server with --known-as \
+                               NAME for the proxy's name.";
+                ActionError::new(Code::Conflict, message)
+            })?,
+        };
         let code = self.sessions.link(token, Instant::now()).map_err(no_random)?;
+        let next = wanted.next.as_ref().map(|next| format!("?next={next}")).unwrap_or_default();
         // After the number sign, so that it is sent to no server and stands in no log.
-        Ok(format!("{origin}/login#{code}"))
+        Ok(format!("{origin}/login{next}#{code}"))
     }
 
     /// Where a browser reaches this server: by a name that it is known by, which is a proxy's with TLS, or on this machine.
-    fn origin(&self, host: Option<&str>) -> Option<String> {
+    fn own_origin(&self, host: Option<&str>) -> Option<String> {
         let host = host.map(str::to_ascii_lowercase);
-        let is_local = |host: &str| {
-            let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-            matches!(name, "localhost" | "127.0.0.1" | "[::1]")
-        };
+        let is_local = |host: &str| is_this_machine(host.rsplit_once(':').map_or(host, |(name, _)| name));
         match host {
             Some(host) if is_local(&host) => Some(format!("http://{host}")),
             Some(host) if self.known_as.contains(&host) => Some(format!("https://{host}")),
@@ -291,11 +362,6 @@ impl Guard {
         self.cookies(headers).for_each(|cookie| self.sessions.end(cookie, Instant::now()));
     }
 
-    /// Whether the browser has the cookie of a session; that alone lets nobody in.
-    pub(crate) fn has_cookie(&self, headers: &HeaderMap) -> bool {
-        self.cookies(headers).any(|cookie| self.sessions.knows(cookie, Instant::now()))
-    }
-
     /// The name of the cookie.
     pub(super) fn cookie_name(&self) -> &str {
         &self.cookie
@@ -315,26 +381,6 @@ impl Guard {
 pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = only(headers, &header::AUTHORIZATION)?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-}
-
-/// That the browser itself says: a page of exactly this origin asks. It sends no Origin with what only reads, and then must
-/// say so otherwise.
-fn own_page(method: &Method, headers: &HeaderMap) -> Result<(), ActionError> {
-    let host = only(headers, &header::HOST).unwrap_or_default();
-    let origin = only(headers, &header::ORIGIN);
-    let is_own = |origin: &str| {
-        let named = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-        named.is_some_and(|named| named.eq_ignore_ascii_case(host))
-    };
-    let site = only(headers, &HeaderName::from_static("sec-fetch-site"));
-    let same_site = site == Some("same-origin");
-    let from_here = match origin {
-        Some(origin) => is_own(origin) && (same_site || !headers.contains_key("sec-fetch-site")),
-        None => method == Method::GET && !headers.contains_key(header::ORIGIN) && same_site,
-    };
-    from_here.then_some(()).ok_or_else(|| {
-        ActionError::new(Code::OriginNotAllowed, "Only this server's own pages may ask for this.")
-    })
 }
 
 fn no_random(error: std::io::Error) -> ActionError {
@@ -357,14 +403,15 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 
 /// The middleware around every route, the one that is not found included.
 pub(super) async fn check(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
-    let way = Way::to(request.method(), request.uri().path());
+    let way = Way::to(guard.pages, request.method(), request.uri().path(), request.headers());
     let mut response = match guard.check(way, &request) {
-        Ok(actor) => {
-            if let Some(actor) = actor {
+        Ok(admitted) => {
+            if let Some((actor, visit)) = admitted {
                 request.extensions_mut().insert(actor);
-            }
-            if way == Way::Session {
-                request.extensions_mut().insert(InSession);
+                if visit.is_session() {
+                    request.extensions_mut().insert(InSession);
+                }
+                request.extensions_mut().insert(visit);
             }
             next.run(request).await
         }
@@ -405,37 +452,11 @@ mod tests {
     fn a17_without_random_bytes_there_is_no_link_and_no_session() {
         let tokens = BearerTokens::new().with(TokenDigest::of("token"), Actor::owner("ada"));
         let mut guard = Guard::new(SocketAddr::from(([127, 0, 0, 1], 1)), tokens);
-        let link = guard.link("token", None).unwrap();
+        let link = guard.link("token", None, &Wanted::default()).unwrap();
         let (_, code) = link.split_once('#').unwrap();
         assert!(guard.log_in(code, &HeaderMap::new()).is_ok());
         guard.sessions = Arc::new(Sessions::new(|| Err(std::io::ErrorKind::NotFound.into())));
-        let failed = guard.link("token", None).unwrap_err();
+        let failed = guard.link("token", None, &Wanted::default()).unwrap_err();
         assert_eq!((*failed.code() == Code::DevServerError, Code::DevServerError.row().http), (true, 500));
-    }
-
-    #[test]
-    fn each_path_has_one_way_in() {
-        for (method, path, way) in [
-            (Method::GET, "/login", Way::Open),
-            (Method::HEAD, "/dev", Way::Open),
-            (Method::GET, "/dev/page.js", Way::Open),
-            (Method::POST, "/login", Way::Login),
-            (Method::PUT, "/login", Way::Login),
-            (Method::POST, "/dev/page.js", Way::Session),
-            (Method::POST, "/dev", Way::Session),
-            (Method::POST, "/logout", Way::Session),
-            (Method::GET, "/logout", Way::Session),
-            (Method::GET, "/dev/", Way::Session),
-            (Method::GET, "/dev/api/actions", Way::Session),
-            (Method::GET, "/dev/page.js/", Way::Session),
-            (Method::POST, "/api/v1/logins", Way::Token),
-            (Method::GET, "/login/", Way::Token),
-            (Method::GET, "/device", Way::Token),
-            (Method::GET, "//dev", Way::Token),
-            (Method::POST, "/mcp", Way::Token),
-            (Method::GET, "/", Way::Token),
-        ] {
-            assert_eq!(Way::to(&method, path), way, "{method} {path}");
-        }
     }
 }

@@ -12,6 +12,8 @@ use runyard_actions::ActionError;
 use runyard_domain::{Actor, Code};
 use tokio_util::sync::CancellationToken;
 
+use super::guard::Wanted;
+use super::origin::PageOrigin;
 use super::sessions::random_text;
 use super::{
     BearerTokens, Guard, HttpApi, LOGINS_PATH, Listening, RouteError, TokenDigest, TokenHolders, serve,
@@ -30,6 +32,8 @@ pub struct Launch {
     pub allow_plaintext: bool,
     /// Further names that the server is known by.
     pub known_as: Vec<String>,
+    /// Pages elsewhere that may ask as our own do.
+    pub origins: Vec<PageOrigin>,
     /// Where the token is, or will be made.
     pub token_file: PathBuf,
 }
@@ -75,7 +79,7 @@ impl LaunchError {
     }
 }
 
-/// `--listen`, `--allow-plaintext` and `--known-as`.
+/// `--listen`, `--allow-plaintext`, `--known-as` and `--origin`.
 pub fn launch_flags(default_listen: &'static str) -> Vec<Arg> {
     vec![
         Arg::new("listen")
@@ -92,6 +96,12 @@ pub fn launch_flags(default_listen: &'static str) -> Vec<Arg> {
             .value_name("HOST")
             .action(ArgAction::Append)
             .help("A further host name (with port) by which clients call this server"),
+        Arg::new("origin")
+            .long("origin")
+            .value_name("URL")
+            .action(ArgAction::Append)
+            .value_parser(clap::value_parser!(PageOrigin))
+            .help("A further page that may log in and ask, by its origin, as in http://localhost:5173"),
     ]
 }
 
@@ -103,6 +113,7 @@ impl Launch {
             listen: matches.get_one("listen").copied().unwrap_or(loopback),
             allow_plaintext: matches.get_flag("allow-plaintext"),
             known_as: matches.get_many("known-as").into_iter().flatten().cloned().collect(),
+            origins: matches.get_many("origin").into_iter().flatten().cloned().collect(),
             token_file,
         }
     }
@@ -143,7 +154,12 @@ impl Launch {
         let listening = Listening::on(self.listen)
             .await
             .map_err(|source| LaunchError::Address { address: self.listen, source })?;
-        Ok(Opened { owner: TokenDigest::of(&token), listening, known_as: self.known_as })
+        Ok(Opened {
+            owner: TokenDigest::of(&token),
+            listening,
+            known_as: self.known_as,
+            origins: self.origins,
+        })
     }
 }
 
@@ -154,6 +170,7 @@ pub struct Opened {
     pub owner: TokenDigest,
     listening: Listening,
     known_as: Vec<String>,
+    origins: Vec<PageOrigin>,
 }
 
 impl Opened {
@@ -164,7 +181,8 @@ impl Opened {
 
     /// Lets in who comes to this server with one of these tokens.
     pub fn guard(&self, tokens: impl TokenHolders + 'static) -> Guard {
-        self.known_as.iter().fold(Guard::new(self.listening.address, tokens), Guard::known_as)
+        let guard = self.known_as.iter().fold(Guard::new(self.listening.address, tokens), Guard::known_as);
+        self.origins.iter().cloned().fold(guard, Guard::origin)
     }
 
     /// Serves until `stop` is cancelled.
@@ -175,20 +193,25 @@ impl Opened {
 
 /// Where a person's browser logs in, if it can be said; what is served does not depend on it.
 fn link_text(guard: &Guard, token_file: &Path) -> Option<String> {
-    let link = read_token(token_file).ok().and_then(|token| guard.link(&token, None).ok())?;
+    let link =
+        read_token(token_file).ok().and_then(|token| guard.link(&token, None, &Wanted::default()).ok())?;
     Some(format!("dev page (this link works once, within two minutes):\n  {link}\n"))
 }
 
 /// Says on standard output where the server is and how to log in. The first line is for programs, the rest for people.
 ///
-/// `page` is the command that gives a link to the dev page; without one it is asked for as any client can.
-pub fn announce(url: &str, token_file: &Path, page: Option<&str>) {
+/// `console` is the command that opens the console, where there is one; else there is the dev page, by a link that is asked for as
+/// any client can.
+pub fn announce(url: &str, token_file: &Path, console: Option<&str>) {
     let token = token_file.display();
     let curl = format!("curl -H \"Authorization: Bearer $(cat {token})\"");
-    let page = page.map_or_else(|| format!("{curl} -X POST {url}{LOGINS_PATH}"), str::to_owned);
+    let page = match console {
+        Some(command) => format!("the console is at {url}; open it, logged in, with:\n  {command}"),
+        None => format!("a one-time link to the dev page:\n  {curl} -X POST {url}{LOGINS_PATH}"),
+    };
     let text = format!(
-        "listening on {url}\nlog in with the token in {token}, for example:\n  {curl} {url}/api/v1/actions\n\
-         a one-time link to the dev page:\n  {page}\nstop with Ctrl-C\n"
+        "listening on {url}\n{page}\nprograms log in with the token in {token}, for example:\n  {curl} {url}/api/v1/actions\n\
+         stop with Ctrl-C\n"
     );
     let mut stdout = std::io::stdout().lock();
     // Nobody listening to this is no reason not to serve.

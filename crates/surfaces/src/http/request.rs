@@ -29,16 +29,18 @@ pub(crate) struct Asked {
     pub(crate) options: InvocationOptions,
 }
 
-/// The surface that the caller names: `http`, or `ai-sdk` by header. The browser's surfaces are not a token's to claim.
-pub(super) fn surface(headers: &HeaderMap) -> Result<Surface, ActionError> {
+/// The surface of a call: that of its entry, or `ai-sdk` where a header says that a model wrote it. The browser's surfaces are not a
+/// token's to claim, nor `http` a session's.
+pub(super) fn surface(entry: Surface, headers: &HeaderMap) -> Result<Surface, ActionError> {
     match at_most_one(headers, &HeaderName::from_static("runyard-surface")) {
-        Ok(None | Some("http")) => Ok(Surface::Http),
+        Ok(None) => Ok(entry),
+        Ok(Some(named)) if named == entry.as_str() => Ok(entry),
         Ok(Some("ai-sdk")) => Ok(Surface::AiSdk),
         other => {
             let named: String = other.ok().flatten().unwrap_or("?").chars().take(32).collect();
-            let message = format!(
-                "The surface \"{named}\" cannot be called with a token; \"http\" and \"ai-sdk\" can."
-            );
+            let with = if entry == Surface::Http { "with a token" } else { "in a browser session" };
+            let message =
+                format!("The surface \"{named}\" cannot be called {with}; \"{entry}\" and \"ai-sdk\" can.");
             Err(ActionError::new(Code::UnsupportedSurface, message))
         }
     }
@@ -182,7 +184,10 @@ fn object(json: Value) -> Result<Map<String, Value>, ActionError> {
 }
 
 /// A body that may be left out, with or without a content type.
-async fn read_optional_json(headers: &HeaderMap, body: Body) -> Result<Option<Value>, ActionError> {
+pub(super) async fn read_optional_json(
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Option<Value>, ActionError> {
     let announced = headers.contains_key(header::CONTENT_TYPE);
     if announced && !is_json(headers) {
         discard(headers, body).await;

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::request::{self, Asked, Plus, decode};
 use super::respond::{answer, events, refusal};
-use super::{API_PREFIX, HttpApi, PlainRoute, openapi};
+use super::{API_PREFIX, HttpApi, PlainRoute, SESSION_PATH, Visit, login, openapi};
 use crate::llm_tools::{self, LlmTools};
 
 /// A call over HTTP may take so long, retries and waits included; an action's own deadline may be shorter.
@@ -27,12 +27,13 @@ pub(super) fn router(api: Arc<HttpApi>, plain: Vec<PlainRoute>) -> Router {
         .route(&format!("{API_PREFIX}/actions"), get(list))
         .route(&format!("{API_PREFIX}/actions/{{name}}/invoke"), post(invoke))
         .route(&format!("{API_PREFIX}/openapi.json"), get(document))
+        .route(SESSION_PATH, get(login::session))
         .route(&format!("{API_PREFIX}/tools"), get(tools));
     // It lives as long as the routes: what it asked a person can be answered in a later request.
     let executing = LlmTools::new(api.runtime.clone());
     let call_tool = move |request: Request| call_tool(executing.clone(), request);
     router = router.route(&format!("{API_PREFIX}/tools/call"), post(call_tool));
-    // A route of an action that HTTP may not see would tell that it exists.
+    // A route of an action that nobody may see here would tell that it exists.
     let exposed = |action: &&Action| {
         [Surface::Http, Surface::AiSdk].into_iter().any(|surface| api.runtime.exposes(action, surface))
     };
@@ -65,12 +66,18 @@ fn actor(extensions: &Extensions) -> Result<Arc<Actor>, ActionError> {
     found.ok_or_else(|| ActionError::new(Code::AuthenticationError, "A valid token is needed."))
 }
 
+/// The surface of the way in; also the guard's word.
+fn entry(extensions: &Extensions) -> Surface {
+    extensions.get::<Visit>().map_or(Surface::Http, Visit::surface)
+}
+
 async fn list(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
-    let found =
-        actor(request.extensions()).and_then(|actor| Ok((actor, request::surface(request.headers())?)));
+    let entry = entry(request.extensions());
+    let found = actor(request.extensions())
+        .and_then(|actor| Ok((actor, request::surface(entry, request.headers())?)));
     let (actor, surface) = match found {
         Ok(found) => found,
-        Err(error) => return refusal(Surface::Http, None, error),
+        Err(error) => return refusal(entry, None, error),
     };
     let actions: Vec<_> = api.runtime.listed(surface, &actor).map(Action::manifest).collect();
     answer(&Envelope::of_data(surface, json!({ "actions": actions })))
@@ -123,7 +130,7 @@ async fn invoke(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
         .and_then(|rest| rest.strip_prefix("/actions/")?.strip_suffix("/invoke"));
     let name = match decode(encoded.unwrap_or_default(), Plus::IsPlus) {
         Ok(name) => name,
-        Err(error) => return refusal(Surface::Http, None, error),
+        Err(error) => return refusal(entry(request.extensions()), None, error),
     };
     let (parts, body) = request.into_parts();
     let asked = request::invoke(&parts.headers, body).await;
@@ -149,10 +156,12 @@ fn path_fields(route: &HttpRoute, path: &str) -> Result<Vec<(String, String)>, A
 }
 
 async fn run(api: &HttpApi, name: &str, asked: Result<Asked, ActionError>, parts: &Parts) -> Response {
-    let caller = actor(&parts.extensions).and_then(|actor| Ok((actor, request::surface(&parts.headers)?)));
+    let entry = entry(&parts.extensions);
+    let caller =
+        actor(&parts.extensions).and_then(|actor| Ok((actor, request::surface(entry, &parts.headers)?)));
     let (actor, surface) = match caller {
         Ok(caller) => caller,
-        Err(error) => return refusal(Surface::Http, Some(name), error),
+        Err(error) => return refusal(entry, Some(name), error),
     };
     let Asked { input, options } = match asked {
         Ok(asked) => asked,
@@ -179,12 +188,12 @@ async fn wrong_method(request: Request) -> Response {
     request::discard(&parts.headers, body).await;
     let method: String = parts.method.as_str().chars().take(32).collect();
     let message = format!("The method {method} is not allowed here; the Allow header lists those that are.");
-    refusal(Surface::Http, None, ActionError::new(Code::MethodNotAllowed, message))
+    refusal(entry(&parts.extensions), None, ActionError::new(Code::MethodNotAllowed, message))
 }
 
-async fn unknown_path(request: Request) -> Response {
+pub(crate) async fn unknown_path(request: Request) -> Response {
     let (parts, body) = request.into_parts();
     request::discard(&parts.headers, body).await;
     let message = format!("There is nothing at this address; {API_PREFIX}/openapi.json lists what there is.");
-    refusal(Surface::Http, None, ActionError::new(Code::NotFound, message))
+    refusal(entry(&parts.extensions), None, ActionError::new(Code::NotFound, message))
 }

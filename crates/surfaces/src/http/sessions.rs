@@ -8,6 +8,7 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::guard::TokenDigest;
@@ -65,6 +66,8 @@ type Random = fn() -> std::io::Result<String>;
 pub(super) struct Sessions {
     random: Random,
     all: Mutex<All>,
+    /// Counts what was ended, for those who must not go on after that.
+    ended: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -91,11 +94,25 @@ impl Session {
     fn is_live(&self, now: Instant) -> bool {
         now.duration_since(self.made) < SESSION_TIME_MAX && now.duration_since(self.used) < SESSION_IDLE_MAX
     }
+
+    /// Both are compared, so that the time does not tell which of them was right.
+    fn has(&self, cookie: TokenDigest, page: TokenDigest) -> bool {
+        self.cookie.matches(cookie) & self.page.matches(page)
+    }
 }
 
 impl Sessions {
     pub(super) fn new(random: Random) -> Self {
-        Sessions { random, all: Mutex::default() }
+        Sessions { random, all: Mutex::default(), ended: watch::Sender::new(0) }
+    }
+
+    /// Told whenever a session was ended. One that runs out ends without a word.
+    pub(super) fn ended(&self) -> watch::Receiver<u64> {
+        self.ended.subscribe()
+    }
+
+    fn tell(&self) {
+        self.ended.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// Opens a link for the holder of a token and gives its code.
@@ -138,32 +155,31 @@ impl Sessions {
         }
         let (cookie, page) = (TokenDigest::of(&keys.cookie), TokenDigest::of(&keys.page));
         all.sessions.push(Session { cookie, page, token, made: now, used: now });
+        drop(all);
+        // Another may have had to go for it.
+        self.tell();
         Ok(keys)
     }
 
-    /// Whether a cookie is that of a session. It does not count as a use.
-    pub(super) fn knows(&self, cookie: &str, now: Instant) -> bool {
-        let cookie = TokenDigest::of(cookie);
-        self.all(now).sessions.iter().any(|session| session.cookie.matches(cookie))
-    }
-
-    /// The token of the session that has both keys.
-    pub(super) fn token(&self, cookie: &str, page: &str, now: Instant) -> Option<HeldToken> {
-        let (cookie, page) = (TokenDigest::of(cookie), TokenDigest::of(page));
+    /// The token of the session that has both keys. It counts as a use.
+    pub(super) fn token(&self, cookie: TokenDigest, page: TokenDigest, now: Instant) -> Option<HeldToken> {
         let mut all = self.all(now);
-        // Both are compared, so that the time does not tell which of them was right.
-        let session = all
-            .sessions
-            .iter_mut()
-            .find(|session| session.cookie.matches(cookie) & session.page.matches(page))?;
+        let session = all.sessions.iter_mut().find(|session| session.has(cookie, page))?;
         session.used = now;
         Some(session.token.clone())
+    }
+
+    /// The same without using it.
+    pub(super) fn look(&self, cookie: TokenDigest, page: TokenDigest, now: Instant) -> Option<HeldToken> {
+        let all = self.all(now);
+        all.sessions.iter().find(|session| session.has(cookie, page)).map(|session| session.token.clone())
     }
 
     /// Ends a session.
     pub(super) fn end(&self, cookie: &str, now: Instant) {
         let cookie = TokenDigest::of(cookie);
         self.all(now).sessions.retain(|session| !session.cookie.matches(cookie));
+        self.tell();
     }
 
     /// What there is, without what has run out.
@@ -188,6 +204,14 @@ mod tests {
 
     fn sessions() -> (Sessions, Instant) {
         (Sessions::new(random_text), Instant::now())
+    }
+
+    fn used(sessions: &Sessions, cookie: &str, page: &str, now: Instant) -> Option<HeldToken> {
+        sessions.token(TokenDigest::of(cookie), TokenDigest::of(page), now)
+    }
+
+    fn looked_at(sessions: &Sessions, keys: &Keys, now: Instant) -> bool {
+        sessions.look(TokenDigest::of(&keys.cookie), TokenDigest::of(&keys.page), now).is_some()
     }
 
     #[test]
@@ -224,9 +248,9 @@ mod tests {
         let keys: Vec<Keys> =
             (0..SESSIONS_OF_TOKEN_MAX).map(|_| sessions.start("token".into(), now).unwrap()).collect();
         let later = now + Duration::from_secs(1);
-        assert!(sessions.token(&keys[0].cookie, &keys[0].page, later).is_some());
+        assert!(used(&sessions, &keys[0].cookie, &keys[0].page, later).is_some());
         sessions.start("token".into(), later).unwrap();
-        let there = |keys: &Keys| sessions.token(&keys.cookie, &keys.page, later).is_some();
+        let there = |keys: &Keys| used(&sessions, &keys.cookie, &keys.page, later).is_some();
         assert_eq!(keys.iter().filter(|keys| there(keys)).count(), SESSIONS_OF_TOKEN_MAX - 1);
         assert!(there(&keys[0]), "it was used");
         assert!(there(&other));
@@ -241,7 +265,7 @@ mod tests {
         let (sessions, now) = sessions();
         let (one, other) =
             (sessions.start("one".into(), now).unwrap(), sessions.start("other".into(), now).unwrap());
-        assert_eq!(sessions.token(&one.cookie, &one.page, now).unwrap().reveal(), "one");
+        assert_eq!(used(&sessions, &one.cookie, &one.page, now).unwrap().reveal(), "one");
         for (cookie, page) in [
             (&one.cookie, &other.page),
             (&other.cookie, &one.page),
@@ -249,27 +273,31 @@ mod tests {
             (&one.cookie, &one.cookie),
             (&one.cookie, &String::new()),
         ] {
-            assert!(sessions.token(cookie, page, now).is_none());
+            assert!(used(&sessions, cookie, page, now).is_none());
         }
+        let mut ended = sessions.ended();
         sessions.end(&one.cookie, now);
-        assert!(!sessions.knows(&one.cookie, now) && sessions.knows(&other.cookie, now));
+        assert!(ended.has_changed().unwrap(), "whoever goes on with it is told");
+        ended.mark_unchanged();
+        assert!(!looked_at(&sessions, &one, now) && looked_at(&sessions, &other, now));
+        assert!(!ended.has_changed().unwrap());
     }
 
     #[test]
     fn a_session_ends_when_it_is_idle_or_old() {
         let (sessions, start) = sessions();
         let keys = sessions.start("token".into(), start).unwrap();
-        let used = |now| sessions.token(&keys.cookie, &keys.page, now).is_some();
+        let in_use = |now| used(&sessions, &keys.cookie, &keys.page, now).is_some();
         let step = SESSION_IDLE_MAX - Duration::from_secs(1);
         let mut now = start;
         while now + step < start + SESSION_TIME_MAX {
             now += step;
-            assert!(used(now), "it is in use");
+            assert!(in_use(now), "it is in use");
         }
-        assert!(!used(start + SESSION_TIME_MAX), "it is old");
+        assert!(!in_use(start + SESSION_TIME_MAX), "it is old");
         let keys = sessions.start("token".into(), start).unwrap();
-        assert!(sessions.knows(&keys.cookie, start + step));
-        assert!(!sessions.knows(&keys.cookie, start + SESSION_IDLE_MAX), "looking is no use");
+        assert!(looked_at(&sessions, &keys, start + step));
+        assert!(!looked_at(&sessions, &keys, start + SESSION_IDLE_MAX), "looking is no use");
     }
 
     #[test]

@@ -62,6 +62,11 @@ impl Browser {
         self.request("POST", target).json(body)
     }
 
+    /// As the React package calls.
+    pub(crate) fn call(&self, action: &str, input: Value) -> Request {
+        self.post(&format!("/api/v1/actions/{action}/invoke"), &json!({ "input": input }))
+    }
+
     pub(crate) fn invoke(&self, action: &str, input: Value) -> Request {
         self.post(&format!("/dev/api/actions/{action}/invoke"), &json!({ "input": input }))
     }

@@ -29,6 +29,11 @@ pub(crate) struct Server {
 impl Server {
     /// An application on a free port, in the default configuration.
     pub(crate) async fn start(app: RuntimeBuilder) -> Server {
+        Server::start_with(app, |guard| guard).await
+    }
+
+    /// The same with a guard that is changed first.
+    pub(crate) async fn start_with(app: RuntimeBuilder, change: impl FnOnce(Guard) -> Guard) -> Server {
         let listening = Listening::on(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
         let address = listening.address;
         let tokens = BearerTokens::new()
@@ -39,7 +44,7 @@ impl Server {
             name: "tasks".to_owned(),
             version: "1.2.3".to_owned(),
             runtime: app.build().unwrap(),
-            guard: Guard::new(address, tokens),
+            guard: change(Guard::new(address, tokens)),
         };
         let stop = CancellationToken::new();
         let serving = tokio::spawn(serve(listening, api.router().unwrap(), stop.clone()));

@@ -255,6 +255,9 @@ fn file() -> impl Strategy<Value = String> {
             setting::Kind::Patterns => select(vec!["[]", "[\"modules\"]"]).prop_map(str::to_owned).boxed(),
             setting::Kind::Commands => select(vec!["[]", "[[\"make\"]]"]).prop_map(str::to_owned).boxed(),
             setting::Kind::Table => Just("{ script = \"x\" }".to_owned()).boxed(),
+            setting::Kind::Origins => {
+                select(vec!["[]", "[\"http://localhost:5173\"]"]).prop_map(str::to_owned).boxed()
+            }
             setting::Kind::Switch => select(vec!["true", "false"]).prop_map(str::to_owned).boxed(),
             setting::Kind::Path => Just("\"/srv/secrets\"".to_owned()).boxed(),
             setting::Kind::Url => Just("\"http://127.0.0.1:9/v1\"".to_owned()).boxed(),
@@ -271,6 +274,7 @@ fn file() -> impl Strategy<Value = String> {
         let names: &[&str] = match setting.section {
             setting::Section::Hub => &["hub"],
             setting::Section::Edge => &["edge"],
+            setting::Section::Server => &["server"],
             setting::Section::Policy => &["policy"],
             setting::Section::Workspace => &["workspace"],
             setting::Section::Agent => &["agents.demo", "agents.codex", "agents.new"],

@@ -1,0 +1,83 @@
+// Deciding: one click, one call. What it led to is shown when the run's own event says so.
+import { useClient, type actions } from "@runyard/react";
+import { useCallback, useEffect, useSyncExternalStore } from "react";
+import { fromList, type Asked } from "./asked";
+import type { Scope } from "./label";
+import { freshKey, Stages, type Says, type Stage } from "./sending";
+
+type ApprovalResolveInput = actions.ApprovalResolveInput;
+
+const stages = new Stages();
+/** What an approval looked like when a decision on it was refused for being about something else. */
+const seenAnew = new Map<string, Asked>();
+
+/** What a person decides. */
+export type Decision =
+  | { says: "approve"; scope: Scope; answer?: unknown; selection?: NonNullable<ApprovalResolveInput["selection"]> }
+  | { says: "reject"; reason: string }
+  | { says: "revise"; reason: string; comments: NonNullable<ApprovalResolveInput["comments"]> };
+
+/** The call that a decision is. It carries the digest of what was looked at. */
+export function resolveInput(asked: Pick<Asked, "id" | "digest">, decision: Decision): ApprovalResolveInput {
+  const bound = { id: asked.id, digest: asked.digest };
+  switch (decision.says) {
+    case "approve":
+      return {
+        ...bound,
+        decision: "approve",
+        scope: decision.scope,
+        ...(decision.answer !== undefined && { answer: decision.answer }),
+        ...(decision.selection !== undefined && { selection: decision.selection }),
+      };
+    case "reject":
+      return { ...bound, decision: "reject", reason: decision.reason };
+    case "revise":
+      return { ...bound, decision: "reject", revise: true, reason: decision.reason, comments: decision.comments };
+  }
+}
+
+/** Where a decision on this approval stands. */
+export function useStage(id: string): Stage {
+  return useSyncExternalStore(stages.subscribe, () => stages.get(id));
+}
+
+/** The approval as it is by now: what was shown anew after a refusal counts until the stream brings it too. */
+export function useNewest(asked: Asked): Asked {
+  const anew = useSyncExternalStore(stages.subscribe, () => seenAnew.get(asked.id));
+  return asked.state === "open" && anew !== undefined && anew.digest !== asked.digest ? anew : asked;
+}
+
+/** Decides, and says whether the hub took it. */
+export function useDecide(asked: Asked): { stage: Stage; decide: (decision: Decision) => Promise<boolean>; dismiss: () => void } {
+  const client = useClient();
+  const stage = useStage(asked.id);
+  const over = asked.state !== "open";
+  useEffect(() => {
+    if (over) stages.step(asked.id, { kind: "resolved" });
+  }, [asked.id, over]);
+  const decide = useCallback(
+    async (decision: Decision) => {
+      const says: Says = decision.says;
+      if (!stages.step(asked.id, { kind: "send", says, key: freshKey() })) return false;
+      const begun = stages.get(asked.id);
+      if (begun.kind !== "sending") return false;
+      // This page is the confirming step: what is sent was named on the button that was pressed.
+      const options = { confirm: true, idempotencyKey: begun.key };
+      const envelope = await client.call("approval_resolve", resolveInput(asked, decision), options);
+      if (envelope.ok) {
+        stages.step(asked.id, { kind: "accepted" });
+        return true;
+      }
+      const look = await client.call("approval_show", { id: asked.id });
+      const now = look.ok ? fromList(look.data.approval) : null;
+      const digestChanged = now !== null && now.digest !== asked.digest;
+      if (now !== null && digestChanged) seenAnew.set(asked.id, now);
+      const open = now === null || now.state === "open";
+      stages.step(asked.id, { kind: "failed", refusal: envelope.error, open, digestChanged });
+      return false;
+    },
+    [client, asked],
+  );
+  const dismiss = useCallback(() => void stages.step(asked.id, { kind: "dismiss" }), [asked.id]);
+  return { stage, decide, dismiss };
+}

@@ -1,0 +1,199 @@
+// The decision on one approval: scope, answer, rejection, and the effect. The same in the run's panel and in the inbox.
+import { useId, useState, type KeyboardEvent, type ReactNode } from "react";
+import { t, useLanguage } from "../../i18n";
+import { announce, Button, EffectButton, ErrorNote, Icon, useNow } from "../../ui";
+import type { FormIssue } from "../../ui/schema-form";
+import { chosenInDiff } from "../diff/reviews";
+import { meaningOf, type Asked } from "./asked";
+import { useDecide } from "./decide";
+import { appliedFiles, askIcon, effectLabel, inWords, short, typedWord, type Scope } from "./label";
+import { useMay } from "./may";
+import { answerOf, asText, QuestionForm, type Given } from "./question";
+import { RejectForm } from "./reject";
+import { ScopeChoice } from "./scope";
+import type { Stage } from "./sending";
+import { Snooze } from "./snooze";
+
+/** What of the run a decision needs to know. */
+export interface RunFacts {
+  onReject: "cancel" | "continue" | null;
+  sessionId: string | null;
+  /** Whether it carries changes of another run: then no agent could try again. */
+  carries: boolean;
+}
+
+const TAKES_EFFECT = ".btn--effect, .btn--danger, .decides";
+
+/** Enter takes no effect, wherever the focus is: a button that does so is pressed with Space, or with a pointer. */
+export function keepEnter(event: KeyboardEvent): void {
+  const target = event.target;
+  if (event.key !== "Enter" || !(target instanceof HTMLElement) || !target.closest(TAKES_EFFECT)) return;
+  event.preventDefault();
+  announce(t("approvals.spaceHint"));
+}
+
+/** Everything below the content of an open approval. */
+export function DecisionFoot({ asked, facts, large = false }: { asked: Asked; facts: RunFacts; large?: boolean }) {
+  useLanguage();
+  const may = useMay("approvals.resolve");
+  const { stage, decide, dismiss } = useDecide(asked);
+  const [scope, setScope] = useState<Scope>("once");
+  const [rejecting, setRejecting] = useState(false);
+  const [typed, setTyped] = useState("");
+  const [given, setGiven] = useState<Given>({ kind: "nothing" });
+  const [issues, setIssues] = useState<readonly FormIssue[]>([]);
+  const expired = useNow() > Date.parse(asked.expiresAt);
+  const { ask } = asked;
+  const question = ask.kind === "question";
+  const answer = question ? answerOf(ask.answerSchema, given) : null;
+  const meaning = meaningOf(ask, facts.onReject);
+  const sending = stage.kind === "sending";
+  const destroys = ask.kind === "action" && ask.sideEffects === "destructive";
+  const dangerous = asked.risk === "high" || destroys || ask.kind === "unknown";
+  const word = dangerous ? typedWord(ask) : null;
+  if (may === false) {
+    return (
+      <p className="ask__why">
+        <Icon name="lock" small /> {t("approvals.noPermission")}
+      </p>
+    );
+  }
+  const label = inWords(effectLabel(ask, scope, answer?.ok ? short(asText(answer.value)) : undefined));
+  const refusedReason = may === null ? t("common.loading") : whyNot({ asked, expired, word, typed, answer });
+  function take(): void {
+    if (answer && !answer.ok) {
+      setIssues([...answer.issues]);
+      return;
+    }
+    void decide({ says: "approve", scope, ...(answer?.ok && { answer: answer.value }) });
+  }
+  return (
+    <div className="decision" onKeyDownCapture={keepEnter}>
+      {asked.denied !== null && <Warning>{t("approvals.denied", { reason: asked.denied })}</Warning>}
+      {expired && <Warning>{t("approvals.expired")}</Warning>}
+      <StageNote stage={stage} onDismiss={dismiss} />
+      {rejecting ? (
+        <RejectForm
+          meaning={meaning}
+          question={question}
+          canRevise={ask.kind === "apply" && !ask.undo && !facts.carries}
+          pending={sending}
+          onReject={(reason) => void decide({ says: "reject", reason })}
+          onRevise={(reason) => void decide({ says: "revise", reason, comments: [] })}
+          onBack={() => setRejecting(false)}
+        />
+      ) : (
+        <>
+          {question && <QuestionForm id={asked.id} schema={ask.answerSchema} given={given} onChange={setGiven} issues={issues} />}
+          {asked.denied === null && <ScopeChoice asked={asked} sessionId={facts.sessionId} scope={scope} onChange={setScope} />}
+          {word !== null && asked.denied === null && <TypedWord word={word} typed={typed} onChange={setTyped} />}
+          <div className="acts">
+            <Button
+              kind="reject"
+              large={large}
+              onClick={() => setRejecting(true)}
+              disabledReason={sending ? t("approvals.stage.sending") : undefined}
+            >
+              {t(question ? "approvals.decline" : "approvals.reject")}
+            </Button>
+            <Snooze id={asked.id} disabledReason={sending ? t("approvals.stage.sending") : undefined} />
+            <EffectButton
+              className="push"
+              icon={askIcon(ask)}
+              danger={dangerous}
+              large={large}
+              label={label}
+              pending={sending}
+              disabledReason={sending ? undefined : refusedReason}
+              onClick={take}
+            />
+          </div>
+          <p className="ask__why">
+            {t(`approvals.means.${meaning}`)} {t("approvals.reviewHint")}
+          </p>
+        </>
+      )}
+    </div>
+  );
+}
+
+function whyNot({ asked, expired, word, typed, answer }: {
+  asked: Asked;
+  expired: boolean;
+  word: string | null;
+  typed: string;
+  answer: { ok: boolean; issues?: readonly FormIssue[] } | null;
+}): string | undefined {
+  if (asked.denied !== null) return t("approvals.deniedShort");
+  if (expired) return t("approvals.expired");
+  if (asked.ask.kind === "apply" && appliedFiles(asked.ask) === 0) return t("approvals.onlyProtected");
+  // The effect would take all of it, and somebody has chosen less: it is applied where it was chosen.
+  if (asked.ask.kind === "apply" && chosenInDiff(asked.runId)) return t("diff.chosenThere");
+  // An answer with mistakes can be pressed: that shows where they are.
+  if (answer && !answer.ok && (answer.issues?.length ?? 0) === 0) return t("approvals.answerFirst");
+  if (word !== null && typed.trim() !== word) return t("approvals.typeMissing", { word });
+  return undefined;
+}
+
+/** The field in which a word is typed before a dangerous effect. */
+export function TypedWord({ word, typed, onChange }: { word: string; typed: string; onChange: (typed: string) => void }) {
+  const id = useId();
+  const [before, after] = t("approvals.typeWord", { word: "\n" }).split("\n");
+  return (
+    <div className="typed">
+      <label htmlFor={id}>
+        {before}
+        <code>{word}</code>
+        {after}
+      </label>
+      <input
+        id={id}
+        className="input mono"
+        value={typed}
+        autoComplete="off"
+        spellCheck={false}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </div>
+  );
+}
+
+function Warning({ children }: { children: ReactNode }) {
+  return (
+    <p className="ask__warn" role="status">
+      <Icon name="high" small /> {children}
+    </p>
+  );
+}
+
+/** What became of a decision so far, until the run's event is there. */
+export function StageNote({ stage, onDismiss }: { stage: Stage; onDismiss: () => void }) {
+  const done = <Button onClick={onDismiss}>{t("approvals.dismiss")}</Button>;
+  switch (stage.kind) {
+    case "idle":
+      return null;
+    case "sending":
+      return (
+        <p className="ask__why" role="status">
+          {t(stage.answered ? "approvals.stage.recorded" : "approvals.stage.sending")}
+        </p>
+      );
+    case "stale":
+      return (
+        <div className="ask__stage" role="alert">
+          <Warning>{t("approvals.stage.stale")}</Warning>
+          {done}
+        </div>
+      );
+    case "unsure":
+      return (
+        <ErrorNote error={asError(stage.refusal)} action={<span className="muted t12">{t("approvals.stage.unsure")}</span>} />
+      );
+    case "refused":
+      return <ErrorNote error={asError(stage.refusal)} action={done} />;
+  }
+}
+
+function asError(refusal: { code: string; message: string }): { code: string; message: string; issues: [] } {
+  return { issues: [], ...refusal };
+}

@@ -1,0 +1,67 @@
+// Rejecting: a reason is written, and what it does to the run is said before it is sent.
+import { useEffect, useRef, useState } from "react";
+import { t, useLanguage } from "../../i18n";
+import { Button, Checkbox, effect, EffectButton, TextField, type EffectKey } from "../../ui";
+import type { Meaning } from "./asked";
+
+const LABELS: Record<Meaning, EffectKey> = {
+  end: "approvals.effect.rejectEnd",
+  applyEnd: "approvals.effect.rejectEnd",
+  tell: "approvals.effect.rejectTell",
+  unknown: "approvals.effect.rejectTell",
+  keep: "approvals.effect.rejectKeep",
+  fail: "approvals.effect.rejectFail",
+};
+
+/** The effect of a rejection, as its button names it. */
+export function rejectLabel(meaning: Meaning, question: boolean): EffectKey {
+  if (!question) return LABELS[meaning];
+  return meaning === "end" ? "approvals.effect.decline" : "approvals.effect.declineTell";
+}
+
+/** The form of a rejection. */
+export function RejectForm({ meaning, question, canRevise, pending, onReject, onRevise, onBack }: {
+  meaning: Meaning;
+  question: boolean;
+  /** Whether there is an agent that could try again. */
+  canRevise: boolean;
+  pending: boolean;
+  onReject: (reason: string) => void;
+  onRevise: (reason: string) => void;
+  onBack: () => void;
+}) {
+  useLanguage();
+  const [reason, setReason] = useState("");
+  const [revise, setRevise] = useState(false);
+  const field = useRef<HTMLTextAreaElement & HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  const said = reason.trim();
+  const missing = said === "" ? t("approvals.reasonMissing") : undefined;
+  const back = canRevise && revise;
+  return (
+    <div className="rejectform">
+      <TextField
+        ref={field}
+        label={t("approvals.reason")}
+        value={reason}
+        onChange={setReason}
+        rows={2}
+        help={back ? t("approvals.revise") : t(`approvals.means.${meaning}`)}
+      />
+      {canRevise && <Checkbox checked={revise} onChange={setRevise} label={t("approvals.revise")} />}
+      <div className="acts">
+        <Button kind="ghost" onClick={onBack}>
+          {t("approvals.back")}
+        </Button>
+        <EffectButton
+          className="push"
+          danger
+          label={effect(back ? "approvals.effect.revise" : rejectLabel(meaning, question))}
+          pending={pending}
+          disabledReason={missing}
+          onClick={() => (back ? onRevise(said) : onReject(said))}
+        />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,184 @@
+// What a run came to. It stands below the last event, so that its coming moves nothing that is being read.
+import type { RunView } from "@runyard/react";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { plural, t, useLanguage } from "../../i18n";
+import { FailureCard, failureNext, Icon, LinkButton, type IconName } from "../../ui";
+import { Markdown } from "../../ui/markdown";
+import type { ShownRun } from "./run-context";
+import { SeqLink } from "./seq-link";
+import { whoText } from "./words";
+
+/** The card of a run that has ended; nothing before. */
+export function EndCard({ run }: { run: ShownRun }) {
+  useLanguage();
+  const { view } = run.snapshot;
+  if (view.failure !== null) return <Failed run={run} failure={view.failure} />;
+  if (view.cancelled !== null) return <Cancelled run={run} cancelled={view.cancelled} />;
+  if (view.completed !== null) return <Completed run={run} completed={view.completed} />;
+  return null;
+}
+
+function Failed({ run, failure }: { run: ShownRun; failure: NonNullable<RunView["failure"]> }) {
+  const { view } = run.snapshot;
+  // The backend's own kind says more exactly what to do than the run's code.
+  const next = failure.failureKind === undefined ? undefined : failureNext(failure.failureKind);
+  return (
+    <div className="endcard">
+      <FailureCard
+        code={failure.code}
+        failureKind={failure.failureKind}
+        message={failure.message}
+        recovery={failure.recovery}
+        steps={next === undefined || next === failureNext(failure.code) ? [] : [next]}
+        sequence={view.lastSequence}
+        facts={{
+          run: run.id,
+          agent: view.agentId ?? undefined,
+          backend: view.backendProfile ?? undefined,
+          edge: view.edgeId ?? undefined,
+        }}
+        actions={
+          <>
+            <LinkButton kind="ink" icon="retry" to="/runs/new" search={{ from: run.id }}>
+              {t("run.runAgain")}
+            </LinkButton>
+            {view.review !== null && (
+              <LinkButton kind="review" icon="eye" to="/runs/$id/diff" params={{ id: run.id }}>
+                {t("run.reviewDiff")}
+              </LinkButton>
+            )}
+          </>
+        }
+      />
+      <WhatIsLeft run={run} />
+    </div>
+  );
+}
+
+function Cancelled({ run, cancelled }: { run: ShownRun; cancelled: NonNullable<RunView["cancelled"]> }) {
+  return (
+    <Card
+      icon="cancelled"
+      state="cancelled"
+      title={t("run.cancelledBy", { who: whoText(cancelled.by) })}
+      code={cancelled.code}
+      run={run}
+    >
+      {cancelled.reason !== "" && <p className="prose">“{cancelled.reason}”</p>}
+      <p className="muted">{t("run.cancelledMeans")}</p>
+    </Card>
+  );
+}
+
+function Completed({ run, completed }: { run: ShownRun; completed: NonNullable<RunView["completed"]> }) {
+  const unused = completed.unusedApprovals?.length ?? 0;
+  return (
+    <Card icon="completed" state="completed" title={t(`run.completedDiff.${completed.diff}`)} run={run}>
+      {completed.response !== "" && !saidAbove(run.snapshot.view, completed.response) && (
+        <Markdown className="prose" text={completed.response} />
+      )}
+      {unused > 0 && <p className="muted">{plural(unused, "run.unusedOne", "run.unusedMany")}</p>}
+    </Card>
+  );
+}
+
+const LOOK_BACK_MAX = 30;
+
+/** Whether the answer stands in the timeline just above: then it is not said twice. */
+function saidAbove({ rows }: RunView, response: string): boolean {
+  for (let index = rows.length - 1; index >= Math.max(0, rows.length - LOOK_BACK_MAX); index -= 1) {
+    const row = rows.at(index);
+    if (row.kind === "message") return row.text.trim() === response.trim();
+  }
+  return false;
+}
+
+function Card({
+  icon,
+  state,
+  title,
+  code,
+  run,
+  children,
+}: {
+  icon: IconName;
+  state: string;
+  title: string;
+  code?: string | undefined;
+  run: ShownRun;
+  children: ReactNode;
+}) {
+  return (
+    <section className={`endcard ended st-${state}`} aria-label={t("run.outcomeLabel")}>
+      <div className="ended__head">
+        <Icon name={icon} />
+        <h2 className="grow">{title}</h2>
+        {code !== undefined && <span className="code">{code}</span>}
+        <SeqLink id={run.id} sequence={run.snapshot.view.lastSequence} className="t12" />
+      </div>
+      <div className="ended__body">{children}</div>
+      <WhatIsLeft run={run} />
+      <footer className="acts">
+        <LinkButton icon="retry" to="/runs/new" search={{ from: run.id }}>
+          {t("run.runAgain")}
+        </LinkButton>
+      </footer>
+    </section>
+  );
+}
+
+/** Where the evidence is: four places, and why one of them is empty. */
+export function WhatIsLeft({ run }: { run: ShownRun }) {
+  const { view } = run.snapshot;
+  const stats = view.review?.diff.stats;
+  const params = { id: run.id };
+  return (
+    <ul className="plist" aria-label={t("run.whatIsLeft")}>
+      <Place
+        icon="patch"
+        absent={view.review === null ? t("run.noDiff") : undefined}
+        note={view.review === null ? "" : t(`run.applyStatus.${view.review.status}`)}
+      >
+        <Link to="/runs/$id/diff" params={params}>
+          {stats === undefined ? t("run.tab.diff") : plural(stats.files, "run.diffOne", "run.diffMany")}
+        </Link>
+      </Place>
+      <Place icon="preparing" absent={view.artifacts.length === 0 ? t("run.noArtifacts") : undefined} note="">
+        <Link to="/runs/$id/artifacts" params={params}>
+          {plural(view.artifacts.length, "run.artifactOne", "run.artifactMany")}
+        </Link>
+      </Place>
+      <Place icon="message" note={plural(view.turns, "run.turnOne", "run.turnMany")}>
+        <Link to="/runs/$id/transcript" params={params}>
+          {t("run.tab.transcript")}
+        </Link>
+      </Place>
+      <Place icon="audit" note={t("run.eventCount", { count: view.lastSequence })}>
+        <Link to="/runs/$id/audit" params={params}>
+          {t("run.tab.audit")}
+        </Link>
+      </Place>
+    </ul>
+  );
+}
+
+function Place({
+  icon,
+  absent,
+  note,
+  children,
+}: {
+  icon: IconName;
+  absent?: string | undefined;
+  note: string;
+  children: ReactNode;
+}) {
+  return (
+    <li>
+      <Icon name={icon} small />
+      <span className="grow">{absent === undefined ? children : <span className="muted">{absent}</span>}</span>
+      <span className="muted">{note}</span>
+    </li>
+  );
+}

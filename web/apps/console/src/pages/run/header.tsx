@@ -1,0 +1,98 @@
+// The head of a run: what, which, how it stands, since when. State and last event are always in view.
+import type { RunView } from "@runyard/react";
+import { memo } from "react";
+import { t, useLanguage } from "../../i18n";
+import { Ago, Clock, Copy, Cost, DegradedFlag, Duration, Elapsed, LiveBadge, PageTitle, StatePill, Tokens } from "../../ui";
+import { RunActions } from "./actions";
+import { isEnded } from "./lifecycle";
+import type { ShownRun } from "./run-context";
+import { SeqLink } from "./seq-link";
+import { degradedText, firstLine, taskText } from "./words";
+
+/** Title, actions and facts. */
+export function RunHead({ run }: { run: ShownRun }) {
+  useLanguage();
+  const { view, link } = run.snapshot;
+  const task = taskText(view.task);
+  return (
+    <>
+      <div className="head__top">
+        <div className="head__title">
+          <PageTitle className="trunc" name={task === "" ? run.id : task}>
+            {task === "" ? run.id : firstLine(task)}
+          </PageTitle>
+          {task !== "" && (
+            <>
+              <span className="mono muted runid">{shortRun(run.id)}</span>
+              <Copy text={run.id} label={t("run.copyId")} />
+            </>
+          )}
+        </div>
+        <RunActions run={run} />
+      </div>
+      <div className="facts">
+        <StatePill state={view.state} />
+        <LastEvent id={run.id} at={view.lastAt} sequence={view.lastSequence} />
+        <span className="fact">
+          <span className="k">{t("run.elapsed")}</span>
+          <span className="v">
+            <RunTime view={view} />
+          </span>
+        </span>
+        <Spent usage={view.usage} />
+        <LiveBadge link={link} />
+        {view.degraded.length > 0 && <DegradedFlag reasons={view.degraded.map(({ reason }) => degradedText(reason))} />}
+      </div>
+    </>
+  );
+}
+
+/** The beginning of a run's id names it well enough beside its title; copying takes all of it. */
+export function shortRun(id: string): string {
+  return id.length > 18 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id;
+}
+
+const LastEvent = memo(function LastEvent({ id, at, sequence }: { id: string; at: string | null; sequence: number }) {
+  useLanguage();
+  return (
+    <span className="fact">
+      <span className="k">{t("run.lastEvent")}</span>
+      <span className="v">
+        {at === null ? (
+          "–"
+        ) : (
+          <>
+            <Clock at={at} />{" "}
+            <span className="muted">
+              <SeqLink id={id} sequence={sequence} /> · <Ago at={at} />
+            </span>
+          </>
+        )}
+      </span>
+    </span>
+  );
+});
+
+function RunTime({ view }: { view: RunView }) {
+  if (view.createdAt === null || view.lastAt === null) return "–";
+  if (isEnded(view.state)) return <Duration ms={Date.parse(view.lastAt) - Date.parse(view.createdAt)} />;
+  return <Elapsed since={view.createdAt} />;
+}
+
+function Spent({ usage }: { usage: RunView["usage"] }) {
+  const known = usage !== null && (usage.inputTokens !== null || usage.outputTokens !== null);
+  return (
+    <span className="fact">
+      <span className="k">{t("run.cost")}</span>
+      <span className="v">
+        <Cost usd={usage?.costUsd} />
+        {known && (
+          <span className="muted">
+            {" · "}
+            <Tokens tokens={(usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)} />
+          </span>
+        )}
+      </span>
+    </span>
+  );
+}

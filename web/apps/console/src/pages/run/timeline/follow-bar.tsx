@@ -1,0 +1,104 @@
+// The bar below the timeline: what happens now, and whether the end is followed.
+import type { RunView } from "@runyard/react";
+import { memo } from "react";
+import { plural, t, useLanguage } from "../../../i18n";
+import { Button, clockText, Elapsed, Icon, Kbd, stateText, type IconName } from "../../../ui";
+import { happening, type Happening } from "../now";
+import { SeqLink } from "../seq-link";
+import { toolText } from "../words";
+
+/** The bar. Its height never changes. */
+export const FollowBar = memo(function FollowBar({
+  view,
+  runId,
+  following,
+  fresh,
+  onFollow,
+}: {
+  view: RunView;
+  runId: string;
+  following: boolean;
+  fresh: number;
+  onFollow: () => void;
+}) {
+  useLanguage();
+  const now = happening(view);
+  return (
+    <div className="follow">
+      <Icon name={ICONS[now.kind]} small />
+      <span className="trunc" data-now={now.kind}>
+        <Words now={now} runId={runId} />
+      </span>
+      <span className="end">
+        {following ? (
+          <>
+            {now.kind !== "ended" && <span className="wide">{t("run.following")}</span>}
+            <span className="num wide">{t("run.stored", { count: view.lastSequence })}</span>
+          </>
+        ) : (
+          <Button icon="down" onClick={onFollow}>
+            {fresh > 0 ? plural(fresh, "run.newOne", "run.newMany") : t("run.toEnd")}
+          </Button>
+        )}
+        <Kbd>G</Kbd>
+      </span>
+    </div>
+  );
+});
+
+const ICONS: Record<Happening["kind"], IconName> = {
+  nothing: "clock",
+  ended: "completed",
+  state: "preparing",
+  person: "needs_approval",
+  tool: "terminal",
+  writing: "message",
+  model: "agent",
+  idle: "clock",
+};
+
+function Words({ now, runId }: { now: Happening; runId: string }) {
+  switch (now.kind) {
+    case "nothing":
+      return t("run.now.nothing");
+    case "ended":
+      return t("run.now.ended", { time: clockText(now.since) });
+    case "person":
+      return (
+        <>
+          {plural(now.count, "run.now.personOne", "run.now.personMany")} · <Elapsed since={now.since} />
+        </>
+      );
+    case "state":
+      return (
+        <>
+          {stateText(now.state)} · <Elapsed since={now.since} />
+        </>
+      );
+    case "tool":
+      return (
+        <>
+          {toolText(now.tool)} <code>{now.summary}</code> · <Elapsed since={now.since} />{" "}
+          <SeqLink id={runId} sequence={now.sequence} />
+        </>
+      );
+    case "writing":
+      return (
+        <>
+          {t("run.now.writing")} · <Elapsed since={now.since} />
+        </>
+      );
+    case "model":
+      return (
+        <>
+          {t("run.now.model", { time: clockText(now.since) })} · <Elapsed since={now.since} />
+        </>
+      );
+    case "idle":
+      return (
+        <>
+          {t("run.now.idle")} · <Elapsed since={now.since} />
+        </>
+      );
+  }
+}

@@ -1,0 +1,98 @@
+// Words for what events carry. Payload stays as it is; only what is around it is translated.
+import type { Row, RunView, Task, Who } from "@runyard/react";
+import { maybe, plural, t } from "../../i18n";
+import { durationText, stateText } from "../../ui";
+import { effectLabel, inWords } from "../approvals/label";
+import { readAsk } from "../approvals/request";
+
+/** A task in words: its text, or the action that it is. */
+export function taskText(task: Task | null): string {
+  if (task === null) return "";
+  return task.kind === "text" ? task.text : t("run.taskAction", { action: task.action });
+}
+
+/** The first line of a text. */
+export function firstLine(text: string, charsMax = 160): string {
+  const line = text.trimStart().split("\n", 1)[0]?.trim() ?? "";
+  return line.length > charsMax ? `${line.slice(0, charsMax)}…` : line;
+}
+
+/** Who, as a record names them. */
+export function whoText(who: Who): string {
+  return who.kind === "agent" ? t("run.agentWho", { id: who.id }) : who.id;
+}
+
+/** What is asked: words and, apart from them, the object as it stands in the request. */
+export function askText(request: unknown): { text: string; object?: string } {
+  const { text, code } = inWords(effectLabel(readAsk(request)));
+  return code === undefined ? { text } : { text, object: code };
+}
+
+/** A tool's name for people. */
+export function toolText(tool: string): string {
+  return maybe(`run.tool.${tool}`) ?? tool;
+}
+
+/** An event's own duration, where it has one worth saying. */
+export function rowDuration(row: Row): string {
+  const ms = Date.parse(row.endAt) - Date.parse(row.at);
+  const lasts = (row.kind === "message" && row.complete) || (row.kind === "tool" && row.result !== null);
+  return lasts && ms >= 100 ? durationText(ms, true) : "";
+}
+
+/** What a command's exit is called: `exit 0` where that is known. */
+export function outcomeText(summary: string): string {
+  const exit = /^exit code (\d+)/.exec(summary);
+  return exit === null ? firstLine(summary, 48) : `exit ${exit[1]}`;
+}
+
+/** The reason why something cannot be relied on. What the page itself refused is said in words. */
+export function degradedText(reason: string): string {
+  const illegal = /^illegal:([^:]*):(.*)$/.exec(reason);
+  return illegal === null ? reason : t("run.illegal", { state: stateText(illegal[1] ?? ""), type: illegal[2] ?? "" });
+}
+
+/** Where the agent works from. */
+export function baseText(view: RunView): string | undefined {
+  const base = view.review?.diff.base;
+  if (base !== undefined) return /^[0-9a-f]{40,64}$/.test(base) ? base.slice(0, 10) : base;
+  return view.started?.checks["checkout"];
+}
+
+/** How many of something, in the language's way. */
+export function filesText(count: number): string {
+  return plural(count, "run.oneFile", "run.files");
+}
+
+/** What a row is, in a word or two: the start of its name for those who do not see it. */
+export function rowName(row: Row): string {
+  switch (row.kind) {
+    case "tool":
+      return toolText(row.call.tool);
+    case "lifecycle":
+      return stateText(row.state);
+    case "unknown":
+      return row.type;
+    case "runtime":
+      return row.error !== undefined
+        ? t("run.row.runtimeError")
+        : row.died !== undefined
+          ? t("run.row.died")
+          : t("run.row.runtime");
+    case "approval":
+      return approvalName(row.approval.resolution?.resolution);
+    case "judged":
+      return row.judged.effect === "deny" ? t("run.row.denied") : t("run.row.judged");
+    case "command":
+      return maybe(`run.command.${row.command.command}`) ?? row.command.command;
+    case "turn":
+      return t("run.turn", { number: row.number });
+    default:
+      return t(`run.row.${row.kind}`);
+  }
+}
+
+/** What became of an approval, as a heading. */
+export function approvalName(resolution: string | undefined): string {
+  return (resolution === undefined ? undefined : maybe(`run.resolution.${resolution}`)) ?? t("run.row.approval");
+}

@@ -1,0 +1,3 @@
+// Agents, backends, edges, workspaces and sessions.
+export { AgentsPage } from "./agents";
+export { EdgesPage } from "./edges";

@@ -1,0 +1,116 @@
+// Buttons and links that look like buttons. What takes effect is amber or red and nothing else is.
+import { Link, type LinkProps } from "@tanstack/react-router";
+import { useId, type ComponentProps, type MouseEvent, type ReactNode } from "react";
+import { t, useLanguage } from "../i18n";
+import { Icon, type IconName } from "./icon";
+
+/** How a button looks, which is what it means. */
+export type ButtonKind = "plain" | "ink" | "ghost" | "review" | "effect" | "danger" | "reject";
+
+interface Look {
+  kind?: ButtonKind;
+  icon?: IconName;
+  large?: boolean;
+  className?: string;
+}
+
+/** What a button takes: those of its own, and what any button takes except to be disabled. */
+export interface ButtonProps extends Look, Omit<ComponentProps<"button">, "disabled" | "className" | "onClick"> {
+  /** It has been pressed and the answer is not there yet. */
+  pending?: boolean;
+  /** Why it cannot be pressed now. It keeps its focus and says so. */
+  disabledReason?: string | undefined;
+  onClick?: (event: MouseEvent<HTMLButtonElement>) => void;
+  /** The name where there is only an icon. */
+  label?: string | undefined;
+  pressed?: boolean;
+  expanded?: boolean;
+}
+
+function classes({ kind = "plain", large, className }: Look, iconOnly: boolean): string {
+  const names = ["btn"];
+  if (kind !== "plain") names.push(`btn--${kind}`);
+  if (large) names.push("btn--lg");
+  if (iconOnly) names.push("btn--icon");
+  if (className) names.push(className);
+  return names.join(" ");
+}
+
+/** A button. It is never disabled silently: `disabledReason` is read out and shown as its title. */
+export function Button({ kind, icon, large, className, label, pressed, expanded, ...given }: ButtonProps) {
+  const { pending = false, disabledReason, onClick, children, ...rest } = given;
+  useLanguage();
+  const reason = useId();
+  const off = pending || disabledReason !== undefined;
+  const described = [disabledReason === undefined ? "" : reason, rest["aria-describedby"] ?? ""].filter(Boolean).join(" ");
+  return (
+    <>
+      <button
+        type="button"
+        aria-label={label}
+        aria-pressed={pressed}
+        aria-expanded={expanded}
+        {...rest}
+        className={classes({ ...(kind && { kind }), ...(large && { large }), ...(className && { className }) }, children === undefined)}
+        aria-disabled={off || undefined}
+        aria-busy={pending || undefined}
+        aria-describedby={described || undefined}
+        title={disabledReason ?? rest.title ?? label}
+        onClick={(event) => {
+          if (off) event.preventDefault();
+          else onClick?.(event);
+        }}
+      >
+        {icon && <Icon name={icon} />}
+        {pending ? <span>{t("common.sending")}</span> : children}
+      </button>
+      {disabledReason !== undefined && (
+        <span id={reason} className="sr">
+          {disabledReason}
+        </span>
+      )}
+    </>
+  );
+}
+
+/** What a button that takes effect takes: its label comes from a key below `effect`. */
+export interface EffectButtonProps extends Omit<ButtonProps, "kind" | "children" | "label"> {
+  /** Red: the effect is hard to take back. */
+  danger?: boolean;
+  /** Verb, object and scope. Made with `effect(key, values)`. */
+  label: EffectLabel;
+}
+
+/** A text that says verb, object and scope. Only `effect()` in ./effect makes one. */
+export type EffectLabel = { readonly text: string; readonly code?: string };
+
+/** The button that takes effect. */
+export function EffectButton({ danger = false, label, ...rest }: EffectButtonProps) {
+  return (
+    <Button {...rest} kind={danger ? "danger" : "effect"}>
+      <span className="trunc">
+        {label.text}
+        {label.code !== undefined && (
+          <>
+            {" "}
+            <code>{label.code}</code>
+          </>
+        )}
+      </span>
+    </Button>
+  );
+}
+
+/** What a link that looks like a button takes: those of a link of the router, and the look. */
+export type LinkButtonProps = LinkProps & Look & { children?: ReactNode; label?: string; onClick?: () => void };
+
+/** A link that looks like a button. */
+export function LinkButton({ kind, icon, large, className, children, label, ...link }: LinkButtonProps) {
+  const look: Look = { ...(kind && { kind }), ...(large && { large }), ...(className && { className }) };
+  return (
+    <Link {...link} className={classes(look, children === undefined)} aria-label={label} title={label}>
+      {icon && <Icon name={icon} />}
+      {children}
+    </Link>
+  );
+}

@@ -1,0 +1,124 @@
+// What failed, in plain words, with its code and what to do next. Nothing here says only that something went wrong.
+import type { ReactNode } from "react";
+import { maybe, t, useLanguage } from "../i18n";
+import { CopyButton } from "./copy";
+import { diagnostics } from "./diagnostics";
+import { Icon } from "./icon";
+import { Sentence } from "./text";
+
+/** What an envelope says went wrong. */
+export interface Problem {
+  code: string;
+  message: string;
+  issues: readonly { path: readonly (string | number)[]; message: string }[];
+}
+
+/** The plain title of a code. A code that is not known stands for itself. */
+export function failureTitle(code: string): string {
+  return maybe(`failures.${code}.title`) ?? t("common.unknownFailure", { code });
+}
+
+/** What to do first after this code. */
+export function failureNext(code: string): string | undefined {
+  return maybe(`failures.${code}.next`);
+}
+
+/** What a failure card takes. */
+export interface FailureCardProps {
+  code: string;
+  failureKind?: string | undefined;
+  /** The safe message, as it came. */
+  message: string;
+  /** What to do first as the hub says it: shown where this page has no words of its own for the code. */
+  recovery?: string | undefined;
+  /** More steps than the first one. */
+  steps?: readonly ReactNode[];
+  /** May be tried again as it is. */
+  retryable?: boolean | undefined;
+  /** The event that says so. */
+  sequence?: number;
+  /** What can be done from here. Copying diagnostics is always there. */
+  actions?: ReactNode;
+  /** Further facts for the diagnostics. */
+  facts?: Record<string, string | number | undefined>;
+}
+
+/** A failure: title, code, message, next steps, and what can be done. */
+export function FailureCard({ code, failureKind, message, recovery, steps = [], retryable, sequence, actions, facts }: FailureCardProps) {
+  useLanguage();
+  const next = failureNext(code) ?? recovery;
+  const kind = failureKind && failureKind !== code ? t("common.failureKind", { kind: failureKind }) : undefined;
+  const notes = [kind, retryable === true ? t("common.retryable") : undefined].filter((note) => note !== undefined);
+  const todo = next === undefined ? steps : [<Sentence key="next" text={next} />, ...steps];
+  return (
+    <section className="fail" aria-label={t("common.failure")} data-code={code}>
+      <div className="fail__head">
+        <Icon name="failed" />
+        <div>
+          <h2>{failureTitle(code)}</h2>
+          <p className="row fail__code">
+            <span className="code">{code}</span>
+            {notes.length > 0 && <span className="muted t12">{notes.join(" · ")}</span>}
+            {sequence !== undefined && <a href={`#seq=${sequence}`} className="t12">{`#${sequence}`}</a>}
+          </p>
+        </div>
+      </div>
+      <div className="fail__body">
+        <p className="prose">{message}</p>
+        {todo.length > 0 && (
+          <div>
+            <h3 className="fail__next">{t("common.nextStep")}</h3>
+            <ol className="todo">
+              {todo.map((step, index) => (
+                <li key={index}>
+                  <span>{step}</span>
+                </li>
+              ))}
+            </ol>
+          </div>
+        )}
+      </div>
+      <footer>
+        {actions}
+        <CopyButton text={() => diagnostics({ code, failureKind, message, sequence, ...facts })} label={t("common.copyDiagnostics")} />
+      </footer>
+    </section>
+  );
+}
+
+/** Why a call failed, beside what was called. Issues of fields stand at their fields, not here, unless `issues` is set. */
+export function ErrorNote({ error, issues = false, action }: { error: Problem; issues?: boolean; action?: ReactNode }) {
+  useLanguage();
+  const next = failureNext(error.code);
+  return (
+    <div className="note note--err" role="alert" data-code={error.code}>
+      <Icon name="failed" />
+      <div className="grow">
+        <p>
+          <b className="strong">{failureTitle(error.code)}</b> <span className="code">{error.code}</span>
+        </p>
+        <p className="soft">
+          <Sentence text={error.message} />
+        </p>
+        {issues && error.issues.length > 0 && (
+          <ul className="note__issues">
+            {error.issues.map((issue, index) => (
+              <li key={index}>
+                <code>{issue.path.join(".")}</code> {issue.message}
+              </li>
+            ))}
+          </ul>
+        )}
+        {next && (
+          <p className="muted">
+            <Sentence text={next} />
+          </p>
+        )}
+      </div>
+      <span className="acts">
+        {action}
+        <CopyButton kind="ghost" text={() => diagnostics({ code: error.code, message: error.message })} label={t("common.copyDiagnostics")} />
+      </span>
+    </div>
+  );
+}

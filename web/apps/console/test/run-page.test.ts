@@ -1,0 +1,265 @@
+// C20: what the run page makes of a run, apart from how it looks.
+import type { Row, RowContent, Rows, RunEvent, RunState, RunView } from "@runyard/react";
+import { describe, expect, it } from "vitest";
+import { refusal } from "../src/pages/run/allowed";
+import { stepsOf, STEPS_SHOWN } from "../src/pages/run/lifecycle";
+import { targetOf } from "../src/pages/run/location";
+import { happening } from "../src/pages/run/now";
+import { EventList } from "../src/pages/run/timeline/events";
+import { clipped } from "../src/pages/run/timeline/rows/message";
+import { bounded } from "../src/pages/run/timeline/rows/tool";
+import { lowerBound, ShownRows } from "../src/pages/run/timeline/shown";
+import { transcriptMarkdown, transcriptOf } from "../src/pages/run/transcript-text";
+import { degradedText, outcomeText } from "../src/pages/run/words";
+
+const AT = "2026-11-16T08:00:00.000Z";
+
+function event(sequence: number): RunEvent {
+  return { sequence, id: `evt_${sequence}`, type: "x", runId: "run_1", timestamp: AT, v: 1, payload: {} };
+}
+
+function row(sequence: number, content: RowContent): Row {
+  return { key: `k${sequence}`, first: sequence, last: sequence, at: AT, endAt: AT, events: [event(sequence)], ...content };
+}
+
+let revisions = 0;
+function rowsOf(list: readonly Row[]): Rows {
+  revisions += 1;
+  return {
+    length: list.length,
+    rev: revisions,
+    at: (index) => {
+      const found = list[index];
+      if (found === undefined) throw new RangeError("none");
+      return found;
+    },
+    indexOf: (sequence) => list.findIndex((one) => one.first <= sequence && sequence <= one.last),
+  };
+}
+
+const noise: RowContent = { kind: "runtime", status: { phase: "working", profile: "p", backendKind: "b", protocol: "q" } };
+const message = (text: string, complete = true): RowContent => ({ kind: "message", item: "m", text, complete });
+const turn = (number: number): RowContent => ({ kind: "turn", number });
+const tool = (result: boolean): RowContent => ({
+  kind: "tool",
+  call: { call: "c", tool: "shell", summary: "ls `a`", idempotent: true },
+  output: [],
+  result: result ? { call: "c", outcome: "succeeded", summary: "exit code 0" } : null,
+});
+
+function view(state: RunState, list: readonly Row[] = [], more: Partial<RunView> = {}): RunView {
+  return {
+    state,
+    lastSequence: list.length,
+    lastAt: AT,
+    createdAt: AT,
+    task: { kind: "text", text: "Do it", redacted: false },
+    actor: { id: "owner", kind: "person" },
+    workspace: null,
+    agentId: "demo",
+    backendProfile: null,
+    sessionId: null,
+    parentRunId: null,
+    carries: null,
+    edgeId: null,
+    executionPolicy: null,
+    onReject: null,
+    planned: null,
+    started: null,
+    degraded: [],
+    steps: [],
+    rows: rowsOf(list),
+    approvals: [],
+    open: [],
+    review: null,
+    artifacts: [],
+    plan: [],
+    turns: 0,
+    turnActive: false,
+    usage: null,
+    time: { workingMs: 0, waitingMs: 0, preparingMs: 0 },
+    failure: null,
+    cancelled: null,
+    completed: null,
+    missing: [],
+    ...more,
+  };
+}
+
+describe("the rows that are shown", () => {
+  const list = [
+    row(1, { kind: "lifecycle", state: "created" }),
+    row(2, turn(1)),
+    row(3, noise),
+    row(4, message("a")),
+    row(5, turn(2)),
+    row(6, tool(true)),
+  ];
+
+  it("leave out noise of the runtime, and only that", () => {
+    const shown = new ShownRows(false).update(rowsOf(list));
+    expect(Array.from({ length: shown.length }, (_, at) => shown.at(at).first)).toEqual([2, 4, 5, 6]);
+    expect(new ShownRows(true).update(rowsOf(list)).length).toBe(6);
+  });
+
+  it("find an event, and say where its row is left out or not there", () => {
+    const shown = new ShownRows(false).update(rowsOf(list));
+    expect([shown.positionOf(4), shown.positionOf(3), shown.positionOf(99)]).toEqual([1, "hidden", undefined]);
+    expect([shown.near(4), shown.near(3), shown.near(1), shown.near(99)]).toEqual([1, 1, 0, undefined]);
+  });
+
+  it("know the heading over each row, and where the next begins", () => {
+    const shown = new ShownRows(false).update(rowsOf(list));
+    expect(shown.turnOver(1)?.first).toBe(2);
+    expect(shown.turnOver(3)?.first).toBe(5);
+    expect(shown.turnAfter(0)).toBe(5);
+    expect(shown.turnAfter(2)).toBeUndefined();
+  });
+
+  it("grow with the list in any steps as if it had come at once", () => {
+    const long = Array.from({ length: 500 }, (_, at) =>
+      row(at + 1, at % 7 === 0 ? turn(at) : at % 3 === 0 ? noise : message(String(at))),
+    );
+    const whole = new ShownRows(false).update(rowsOf(long));
+    for (const size of [1, 3, 64, 200]) {
+      const grown = new ShownRows(false);
+      for (let end = size; end < long.length + size; end += size) grown.update(rowsOf(long.slice(0, end)));
+      expect(grown.length).toBe(whole.length);
+      expect(grown.moved).toBe(0);
+      expect([...Array(grown.length).keys()].every((at) => grown.at(at) === whole.at(at))).toBe(true);
+      expect(grown.turnOver(200)).toBe(whole.turnOver(200));
+    }
+  });
+
+  it("say when something was put in above", () => {
+    const shown = new ShownRows(true).update(rowsOf(list));
+    shown.update(rowsOf([...list.slice(0, 2), row(20, message("late")), ...list.slice(2)]));
+    expect(shown.moved).toBe(1);
+    expect(shown.length).toBe(7);
+    expect(shown.at(2).first).toBe(20);
+  });
+
+  it("are found by a search that ends", () => {
+    expect([lowerBound([], 3), lowerBound([1, 3, 5], 3), lowerBound([1, 3, 5], 4), lowerBound([1, 3, 5], 9)]).toEqual([
+      0, 1, 2, 3,
+    ]);
+  });
+});
+
+describe("the raw events", () => {
+  it("stand in the order of the log, however rows group them", () => {
+    const both = { ...row(1, tool(true)), last: 4, events: [event(1), event(4)] };
+    const events = new EventList().update(rowsOf([both, row(2, message("x"))]));
+    expect(Array.from({ length: events.length }, (_, at) => events.at(at).sequence)).toEqual([1, 2, 4]);
+    expect([events.positionOf(4), events.positionOf(3)]).toEqual([2, undefined]);
+    events.update(rowsOf([both, row(2, message("x")), row(5, message("y"))]));
+    expect(events.length).toBe(4);
+  });
+});
+
+describe("the rail", () => {
+  const step = (state: RunState, sequence: number) => ({ state, sequence, at: AT });
+  const first = [step("created", 1), step("planned", 2), step("accepted", 3), step("preparing", 4), step("running", 5)];
+
+  it("has the same number of places from the first event to the start of the work", () => {
+    const lengths = first.map((now, index) => stepsOf(view(now.state, [], { steps: first.slice(0, index + 1) })).length);
+    expect(new Set(lengths)).toEqual(new Set([7]));
+  });
+
+  it("never has more places than it shows, however often a run waits", () => {
+    const steps = [...first];
+    for (let turns = 0; turns < 60; turns += 1) {
+      const state = turns % 2 === 0 ? "needs_approval" : "running";
+      steps.push(step(state, steps.length + 1));
+      const shown = stepsOf(view(state, [], { steps }));
+      expect(shown.length).toBeLessThanOrEqual(STEPS_SHOWN);
+      expect(shown.find((one) => one.when === "now")).toMatchObject({ state, sequence: steps.length });
+    }
+    expect(stepsOf(view("running", [], { steps }), true).length).toBeGreaterThan(60);
+  });
+
+  it("shows nothing that may come after an end", () => {
+    expect(stepsOf(view("failed", [], { steps: [...first, step("failed", 6)] })).at(-1)).toMatchObject({
+      when: "now",
+      state: "failed",
+    });
+  });
+});
+
+describe("what happens now", () => {
+  it("is the tool that runs, then the model, then nothing", () => {
+    expect(happening(view("running", [row(1, turn(1)), row(2, tool(false)), row(3, noise)], { turnActive: true }))).toMatchObject(
+      { kind: "tool", sequence: 2 },
+    );
+    expect(happening(view("running", [row(1, turn(1)), row(2, tool(true))], { turnActive: true })).kind).toBe("model");
+    expect(happening(view("running", [row(1, message("x", false))], { turnActive: true })).kind).toBe("writing");
+    expect(happening(view("running")).kind).toBe("idle");
+  });
+
+  it("is a wait for a person, or an end, whatever the rows say", () => {
+    expect(happening(view("needs_approval", [row(1, tool(false))])).kind).toBe("person");
+    expect(happening(view("completed", [row(1, tool(false))])).kind).toBe("ended");
+  });
+});
+
+describe("what may be said to a run", () => {
+  const policy = { sandbox: "workspace-write", network: "ask", approval: "ask", timeoutMs: 1, idleMs: 1, keepOpenMs: 1 } as const;
+
+  it("is what the engine takes, with the reason where it does not", () => {
+    const running = view("running", [], { turnActive: true });
+    expect((["turn", "steer", "interrupt", "cancel"] as const).map((deed) => refusal(running, deed, true))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(refusal(running, "finish", true)).toBe("run.refused.notKeptOpen");
+    expect(refusal(view("running", [], { executionPolicy: policy }), "finish", true)).toBeUndefined();
+    expect(refusal(view("running"), "steer", true)).toBe("run.refused.noTurn");
+    expect(refusal(view("needs_approval", [], { turnActive: true }), "interrupt", true)).toBe("run.refused.waits");
+    expect(refusal(view("applying"), "cancel", true)).toBe("run.refused.applying");
+    expect(refusal(view("completed"), "turn", true)).toBe("run.refused.ended");
+    expect(refusal(running, "cancel", false)).toBe("run.refused.permission");
+  });
+});
+
+describe("texts", () => {
+  it("are cut at a line where they are long, and not at all where they are short", () => {
+    expect(clipped("short\ntext")).toBe("short\ntext");
+    expect(clipped("line\n".repeat(100)).split("\n")).toHaveLength(16);
+    expect(clipped("x".repeat(100_000)).length).toBeLessThan(2_000);
+  });
+
+  it("keep their begin and end where the middle is left out", () => {
+    const cut = bounded(`begin${"x".repeat(10_000)}end`, 1_000);
+    expect(cut.startsWith("begin")).toBe(true);
+    expect(cut.endsWith("end")).toBe(true);
+    expect(cut).toContain("9008");
+    expect(bounded("all of it", 1_000)).toBe("all of it");
+  });
+
+  it("name what the page itself refused", () => {
+    expect(degradedText("illegal:planned:run.completed")).toContain("run.completed");
+    expect(degradedText("no sandbox")).toBe("no sandbox");
+    expect([outcomeText("exit code 3"), outcomeText("297 bytes")]).toEqual(["exit 3", "297 bytes"]);
+  });
+
+  it("of addresses are taken only where they name an event", () => {
+    expect(["seq=4321", "seq=0", "seq=", "seq=1e3", "top", "seq=-1"].map(targetOf)).toEqual([4321, null, null, null, null, null]);
+  });
+});
+
+describe("the transcript", () => {
+  const list = [row(1, turn(1)), row(2, message("Hello **you**")), row(3, noise), row(4, tool(true))];
+
+  it("has what was said and done, in order, and no noise", () => {
+    expect(transcriptOf(rowsOf(list), "demo", 100).entries.map((entry) => entry.sequence)).toEqual([1, 2, 4]);
+    expect(transcriptOf(rowsOf(list), "demo", 1)).toMatchObject({ left: 2 });
+  });
+
+  it("is Markdown that keeps ticks in code apart", () => {
+    const text = transcriptMarkdown("run_1", view("running", list));
+    expect(text).toContain("**demo**\n\nHello **you**");
+    expect(text).toContain("`` ls `a` ``");
+  });
+});

@@ -1,0 +1,95 @@
+// A run goes on being shown as it is: after a reload, a lost connection and the death of the hub, without a gap and without a double.
+// clause: C08
+import { RunPage } from "../support/run-page.ts";
+import { numbers, whole } from "../support/timeline.ts";
+import { expect, test } from "../support/test.ts";
+import { words } from "../support/words.ts";
+import { Yard } from "../support/yard.ts";
+import { logIn } from "../support/session.ts";
+import { contextOf } from "../support/session.ts";
+
+test("c08 a reload in the midst of a run shows the same timeline, and goes on", async ({ yard, page }) => {
+  const id = await yard.start("live");
+  await yard.api.until(id, "running");
+  const run = await RunPage.open(page, id, { part: "?view=json" });
+  await yard.api.steer(id, "begin");
+  await expect.poll(() => run.lastSequence()).toBeGreaterThan(200);
+  await page.reload();
+  await expect.poll(() => run.lastSequence()).toBeGreaterThan(1500);
+  await page.reload();
+  await eventuallyQuiet(yard, run);
+  const events = await yard.api.events(id);
+  expect(await whole(run)).toBe(`1-${events.length}`);
+});
+
+test("c08 a lost connection is said, and what came meanwhile is there afterwards", async ({ yard, page, wire, watch }) => {
+  watch.expect(/ERR_(CONNECTION|EMPTY|INCOMPLETE|SOCKET|NETWORK)/);
+  const id = await yard.start("live");
+  await yard.api.until(id, "running");
+  const run = await RunPage.open(page, id, { base: wire.url, part: "?view=json" });
+  await expect(run.link).toHaveAttribute("data-link", "live");
+  wire.cut();
+  await expect(run.link).toHaveAttribute("data-link", /waiting|connecting/);
+  await yard.api.steer(id, "begin");
+  await expect.poll(async () => (await yard.api.events(id)).length).toBeGreaterThan(3000);
+  expect(await run.lastSequence(), "nothing came through").toBeLessThan(100);
+  wire.mend();
+  await expect(run.link).toHaveAttribute("data-link", "live");
+  await eventuallyQuiet(yard, run);
+  expect(await whole(run)).toBe(`1-${(await yard.api.events(id)).length}`);
+});
+
+test("j05 the hub is killed in the midst of a run: the page says so, and goes on when it is back", async ({ browser }) => {
+  const yard = await Yard.start();
+  const context = await contextOf(browser, await logIn(await yard.link()), { locale: "en-GB", baseURL: yard.hub.url });
+  try {
+    const id = await yard.start("live");
+    await yard.api.until(id, "running");
+    const run = await RunPage.open(await context.newPage(), id, { part: "?view=json" });
+    await yard.api.steer(id, "begin");
+    await expect.poll(() => run.lastSequence()).toBeGreaterThan(300);
+    await yard.hub.kill();
+    await expect(run.link).toHaveAttribute("data-link", /waiting|connecting/);
+    await expect(run.page.getByText(words("common.offline.title"))).toBeVisible();
+    await run.shows("running");
+    await yard.hub.up();
+    await expect(run.link).toHaveAttribute("data-link", "live");
+    await eventuallyQuiet(yard, run);
+    const events = await yard.api.events(id);
+    expect(events.map((event) => event.sequence)).toEqual(events.map((_, index) => index + 1));
+    expect(await whole(run)).toBe(`1-${events.length}`);
+    await yard.api.steer(id, "and end");
+    await run.shows("completed");
+  } finally {
+    await context.close();
+    await yard.hub.remove();
+  }
+});
+
+test("c08 a run that is over is shown whole after a reload, and its stream is not opened again and again", async ({ yard, page, wire }) => {
+  const id = await yard.start("story");
+  await yard.api.through(id);
+  const run = await RunPage.open(page, id, { base: wire.url });
+  await run.shows("completed");
+  await expect(run.link).toHaveAttribute("data-link", "ended");
+  const before = await numbers(run);
+  const opened = wire.streams(id);
+  await page.reload();
+  await run.shows("completed");
+  await expect(run.link).toHaveAttribute("data-link", "ended");
+  expect(await numbers(run)).toEqual(before);
+  expect(wire.streams(id)).toBeLessThanOrEqual(opened * 2);
+});
+
+/** Until the page has all that the hub has, and nothing more comes by itself. */
+async function eventuallyQuiet(yard: Yard, run: RunPage): Promise<void> {
+  let before = -1;
+  await expect
+    .poll(async () => {
+      const { length } = await yard.api.events(run.id);
+      const still = length === before && (await run.lastSequence()) === length;
+      before = length;
+      return still;
+    }, { intervals: [500], timeout: 120_000 })
+    .toBe(true);
+}

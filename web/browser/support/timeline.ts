@@ -1,0 +1,54 @@
+// The timeline, of which only what is in view is there: its rows as numbers, now and from the first to the last.
+import type { RunPage } from "./run-page.ts";
+
+/** The numbers of the rows that are drawn, from top to bottom. A turn's own row counts all that is in the turn, so it is left out. */
+export function numbers(run: RunPage): Promise<number[]> {
+  // In one step: between two the list may have been drawn anew.
+  return run.feed.evaluate((feed) =>
+    [...feed.querySelectorAll('[data-seq]:not([data-kind="turn"])')]
+      .map((row) => ({ top: row.getBoundingClientRect().top, number: Number(row.getAttribute("data-seq")) }))
+      .sort((a, b) => a.top - b.top)
+      .map(({ number }) => number),
+  );
+}
+
+/** What is drawn out of order, or twice. */
+export async function disorder(run: RunPage): Promise<string[]> {
+  const drawn = await numbers(run);
+  return drawn.flatMap((number, index) => (index > 0 && number <= (drawn[index - 1] ?? 0) ? [`${number} after ${drawn[index - 1]}`] : []));
+}
+
+/** Reads the whole timeline from its beginning to its end, as somebody who scrolls would: the numbers that it has, as in "1-17 19-20". */
+export async function whole(run: RunPage): Promise<string> {
+  const all = await run.feed.evaluate(async (feed) => {
+    let scroller: Element = feed;
+    while (scroller.parentElement !== null && !(scroller.scrollHeight > scroller.clientHeight + 1 && getComputedStyle(scroller).overflowY !== "visible")) {
+      scroller = scroller.parentElement;
+    }
+    const frame = (): Promise<unknown> => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    const drawn = (): number[] => [...feed.querySelectorAll("[data-seq]")].map((row) => Number(row.getAttribute("data-seq")));
+    scroller.scrollTop = 0;
+    await frame();
+    await frame();
+    const found = new Set<number>();
+    for (;;) {
+      for (const number of drawn()) found.add(number);
+      if (scroller.scrollTop + scroller.clientHeight >= scroller.scrollHeight - 1) break;
+      scroller.scrollTop += scroller.clientHeight * 0.95;
+      await frame();
+      await frame();
+    }
+    return [...found].sort((a, b) => a - b);
+  });
+  return ranges(all);
+}
+
+function ranges(numbers: number[]): string {
+  const found: [number, number][] = [];
+  for (const number of numbers) {
+    const last = found.at(-1);
+    if (last !== undefined && number === last[1] + 1) last[1] = number;
+    else found.push([number, number]);
+  }
+  return found.map(([from, to]) => `${from}-${to}`).join(" ");
+}

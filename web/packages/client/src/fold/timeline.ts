@@ -1,0 +1,237 @@
+// Groups events into the rows of a timeline: what belongs together is one row, whatever came in between.
+
+import type { CommandReceived, ToolCall, ToolResult, TurnOutcome } from "../generated/events.js";
+import type { RunState } from "../generated/lifecycle.js";
+import type { ApprovalEntry, OutputPiece, RowContent, RowFrame, Rows, RunEvent } from "../view.js";
+import { GrowingText } from "./bytes.js";
+import { append, callOf, join, single } from "./content.js";
+import type { KnownEvent } from "./known.js";
+import { RowsBuilder } from "./rows.js";
+import { shareText } from "./share.js";
+
+/** A row that may still change. */
+interface Draft extends RowFrame {
+  index: number;
+  events: RunEvent[];
+  content: () => RowContent;
+}
+
+interface OpenMessage {
+  draft: Draft;
+  text: GrowingText;
+}
+
+interface OpenTool {
+  draft: Draft;
+  call: ToolCall;
+  streams: Map<string, GrowingText>;
+  output: OutputPiece[];
+  result: ToolResult | null;
+  approvalId: string | null;
+}
+
+/** The rows of one run. */
+export class Timeline {
+  readonly #rows = new RowsBuilder();
+  readonly #dirty = new Set<Draft>();
+  readonly #messages = new Map<string, OpenMessage>();
+  readonly #tools = new Map<string, OpenTool>();
+  readonly #commands = new Map<string, CommandReceived>();
+  /** The row that shows an approval, by its id. */
+  readonly #approvalRows = new Map<string, Draft>();
+  /** Approvals that have a row of their own, by the call that they may belong to. */
+  readonly #asked = new Map<string, { draft: Draft; approvalId: string }>();
+  #last: Draft | null = null;
+  #turns = 0;
+  #turn: { draft: Draft; outcome: TurnOutcome | null } | null = null;
+
+  constructor(private readonly approval: (id: string) => ApprovalEntry) {}
+
+  /** The rows as they are now. */
+  rows(): Rows {
+    for (const draft of this.#dirty) {
+      const { key, first, last, at, endAt, events, index } = draft;
+      this.#rows.set(index, { key, first, last, at, endAt, events: events.slice(), ...draft.content() });
+    }
+    this.#dirty.clear();
+    return this.#rows.list();
+  }
+
+  /** Shows that nothing happened for a while before an event. */
+  gap(since: { sequence: number; at: string }, event: RunEvent, ms: number, waiting: "person" | "agent"): void {
+    const places = { first: since.sequence, last: event.sequence, at: since.at, endAt: event.timestamp };
+    this.#begin({ key: `gap-${event.sequence}`, ...places }, [], () => ({ kind: "gap", ms, waiting }));
+  }
+
+  /** Shows that events are missing. */
+  missing(from: number, to: number, at: string): void {
+    const frame = { key: `missing-${from}`, first: from, last: to, at, endAt: at };
+    const draft = this.#begin(frame, [], () => ({ kind: "missing", from, to }));
+    this.#rows.place(from, draft.index);
+  }
+
+  /** Shows what an event says by itself: one that this version cannot read, or does not believe. */
+  note(event: RunEvent, content: RowContent): void {
+    this.#row(event, () => content);
+  }
+
+  /** Shows an event that is legal. `state` is where the run stands with it. */
+  show(event: KnownEvent, state: RunState | "unknown"): void {
+    switch (event.type) {
+      case "run.message.delta":
+      case "run.message.completed":
+        return this.#message(event);
+      case "run.tool.call":
+      case "run.tool.output":
+      case "run.tool.result":
+        return this.#tool(event);
+      case "run.approval.requested":
+        return this.#ask(event);
+      case "run.approval.resolved":
+      case "run.approval.snoozed":
+      case "run.approval.used":
+        return this.#answer(event);
+      case "run.turn.started":
+      case "run.turn.ended":
+        return this.#turned(event);
+      case "run.file.read":
+      case "run.plan.updated":
+      case "run.reasoning":
+      case "runtime.status":
+        return this.#joined(event);
+      case "run.command.received":
+        this.#commands.set(event.payload.commandId, event.payload);
+        return this.note(event, { kind: "command", command: event.payload });
+      default:
+        return this.note(event, single(event, state));
+    }
+  }
+
+  #begin(frame: Omit<RowFrame, "events">, events: RunEvent[], content: () => RowContent): Draft {
+    const draft = { ...frame, events, content, index: this.#rows.reserve() };
+    this.#dirty.add(draft);
+    this.#last = draft;
+    return draft;
+  }
+
+  #row(event: RunEvent, content: () => RowContent): Draft {
+    const { sequence, timestamp } = event;
+    const frame = { key: `row-${sequence}`, first: sequence, last: sequence, at: timestamp, endAt: timestamp };
+    const draft = this.#begin(frame, [event], content);
+    this.#rows.place(sequence, draft.index);
+    return draft;
+  }
+
+  #add(draft: Draft, event: RunEvent): void {
+    draft.events.push(event);
+    draft.last = event.sequence;
+    draft.endAt = event.timestamp;
+    this.#rows.place(event.sequence, draft.index);
+    this.#dirty.add(draft);
+  }
+
+  #message(event: Extract<KnownEvent, { type: "run.message.delta" | "run.message.completed" }>): void {
+    const { item } = event.payload;
+    let open = this.#messages.get(item);
+    if (open === undefined) {
+      const text = new GrowingText();
+      const draft = this.#row(event, () => ({ kind: "message", item, text: text.text, complete: false }));
+      open = { draft, text };
+      this.#messages.set(item, open);
+    } else {
+      this.#add(open.draft, event);
+    }
+    if (event.type === "run.message.delta") {
+      open.text.add(event.payload.text, event.payload.offset);
+      return;
+    }
+    const { text } = event.payload;
+    open.draft.content = () => ({ kind: "message", item, text, complete: true });
+    shareText(open.draft.events, text);
+    this.#messages.delete(item);
+  }
+
+  #tool(event: Extract<KnownEvent, { type: "run.tool.call" | "run.tool.output" | "run.tool.result" }>): void {
+    const { call } = event.payload;
+    const open = event.type === "run.tool.call" ? undefined : this.#tools.get(call);
+    if (open !== undefined) this.#add(open.draft, event);
+    const begun = open ?? this.#beginTool(event);
+    if (event.type === "run.tool.result") begun.result = event.payload;
+    if (event.type === "run.tool.output") {
+      const { stream, text, offset, omitted = 0, logPath } = event.payload;
+      const written = begun.streams.get(stream) ?? new GrowingText();
+      begun.streams.set(stream, written);
+      const piece = { stream, text: written.add(text, offset, omitted), omitted };
+      append(begun.output, logPath === undefined ? piece : { ...piece, logPath });
+    }
+  }
+
+  #beginTool(event: Extract<KnownEvent, { type: "run.tool.call" | "run.tool.output" | "run.tool.result" }>): OpenTool {
+    const name = event.payload.call;
+    const call = event.type === "run.tool.call" ? event.payload : { call: name, tool: "", summary: "", idempotent: false };
+    const asked = this.#asked.get(name);
+    this.#asked.delete(name);
+    const content = (): RowContent => {
+      const { call, output, result, approvalId } = tool;
+      const approval = approvalId === null ? {} : { approval: this.approval(approvalId) };
+      return { kind: "tool", call, output: output.map((piece) => ({ ...piece })), result, ...approval };
+    };
+    const draft = asked?.draft ?? this.#row(event, content);
+    const approvalId = asked?.approvalId ?? null;
+    const tool: OpenTool = { draft, call, streams: new Map(), output: [], result: null, approvalId };
+    if (asked !== undefined) {
+      draft.content = content;
+      this.#add(draft, event);
+    }
+    this.#tools.set(name, tool);
+    return tool;
+  }
+
+  #ask(event: Extract<KnownEvent, { type: "run.approval.requested" }>): void {
+    const { approvalId, key } = event.payload;
+    const name = callOf(key);
+    const tool = this.#tools.get(key) ?? this.#tools.get(name);
+    if (tool !== undefined && tool.result === null && tool.approvalId === null) {
+      tool.approvalId = approvalId;
+      this.#add(tool.draft, event);
+      this.#approvalRows.set(approvalId, tool.draft);
+      return;
+    }
+    const draft = this.#row(event, () => ({ kind: "approval", approval: this.approval(approvalId) }));
+    this.#approvalRows.set(approvalId, draft);
+    if (tool === undefined) this.#asked.set(name, { draft, approvalId });
+  }
+
+  #answer(event: Extract<KnownEvent, { payload: { approvalId: string } }>): void {
+    const draft = this.#approvalRows.get(event.payload.approvalId);
+    if (draft === undefined) this.note(event, { kind: "unknown", type: event.type });
+    else this.#add(draft, event);
+  }
+
+  #turned(event: Extract<KnownEvent, { type: "run.turn.started" | "run.turn.ended" }>): void {
+    const turn = this.#turn;
+    if (event.type === "run.turn.ended" && turn !== null && turn.outcome === null) {
+      turn.outcome = event.payload.outcome;
+      return this.#add(turn.draft, event);
+    }
+    if (event.type === "run.turn.started") this.#turns += 1;
+    const number = this.#turns;
+    const command = event.type === "run.turn.started" ? this.#commands.get(event.payload.commandId ?? "") : undefined;
+    const content = (): RowContent => {
+      const { outcome } = begun;
+      return { kind: "turn", number, ...(command === undefined ? {} : { command }), ...(outcome === null ? {} : { outcome }) };
+    };
+    const outcome = event.type === "run.turn.ended" ? event.payload.outcome : null;
+    const begun = { draft: this.#row(event, content), outcome };
+    this.#turn = begun;
+  }
+
+  /** Several of the same kind after each other are one row. */
+  #joined(event: Extract<KnownEvent, { type: "run.file.read" | "run.plan.updated" | "run.reasoning" | "runtime.status" }>): void {
+    const last = this.#last;
+    const joined = last === null ? null : join(last.content(), event);
+    if (last === null || joined === null) return this.note(event, join(null, event) ?? { kind: "unknown", type: event.type });
+    last.content = () => joined;
+    this.#add(last, event);
+  }
+}

@@ -1,0 +1,125 @@
+// What belongs together is one row.
+// clause: C03
+
+import { describe, expect, it } from "vitest";
+import { foldRun, RunFold } from "../src/index.js";
+import { Log, rowsOf } from "./support/events.js";
+
+function kinds(log: Log): string[] {
+  return rowsOf(foldRun(log.events)).slice(5).map((row) => row.kind);
+}
+
+describe("a timeline", () => {
+  it("shows a call with its output, its approval and its result as one row, whatever comes in between", () => {
+    const log = new Log().running();
+    log.add("run.tool.call", { call: "c", tool: "shell", summary: "make", idempotent: false });
+    log.ask("apr_1", "c#1").answer("apr_1").add("run.approval.used", { approvalId: "apr_1" });
+    log.add("run.tool.output", { call: "c", stream: "stdout", text: "Grüße", offset: 0 });
+    log.add("run.file.read", { path: "a" });
+    log.add("run.tool.output", { call: "c", stream: "stderr", text: "oh", offset: 0, omitted: 9, logPath: "art_1" });
+    log.add("run.tool.result", { call: "c", outcome: "succeeded", summary: "ok" });
+    const view = foldRun(log.events);
+    expect(kinds(log)).toEqual(["tool", "read"]);
+    expect(rowsOf(view)[5]).toMatchObject({
+      kind: "tool", first: 6, last: 13, call: { summary: "make" }, result: { outcome: "succeeded" },
+      output: [
+        { stream: "stdout", text: "Grüße", omitted: 0 },
+        { stream: "stderr", text: "oh", omitted: 9, logPath: "art_1" },
+      ],
+      approval: { approvalId: "apr_1", used: true, resolution: { resolution: "approved", sequence: 8 } },
+    });
+    expect([6, 7, 8, 9, 10, 12, 13].map((sequence) => view.rows.indexOf(sequence))).toEqual([5, 5, 5, 5, 5, 5, 5]);
+  });
+
+  it("joins an approval that came before its call, and leaves one of its own alone", () => {
+    const log = new Log().running().ask("apr_1", "c#1").ask("apr_2", "other");
+    log.add("run.tool.call", { call: "c", tool: "shell", summary: "make", idempotent: false });
+    expect(kinds(log)).toEqual(["tool", "approval"]);
+    expect(foldRun(log.events).open.map((one) => one.approvalId)).toEqual(["apr_1", "apr_2"]);
+  });
+
+  it("puts pieces of a message together by their place in bytes, and takes none twice", () => {
+    const log = new Log().running();
+    log.add("run.message.delta", { item: "m", text: "Grü", offset: 0 });
+    log.add("run.file.read", { path: "a" });
+    log.add("run.message.delta", { item: "m", text: "ße 😀", offset: 4 });
+    log.add("run.message.delta", { item: "m", text: "😀 an", offset: 8 });
+    log.add("run.message.delta", { item: "m", text: "Grü", offset: 0 });
+    log.add("run.message.delta", { item: "m", text: "alle", offset: 20 });
+    const [, , , , , message] = rowsOf(foldRun(log.events));
+    expect(message).toMatchObject({ kind: "message", item: "m", text: "Grüße 😀 an…alle", complete: false, first: 6, last: 11 });
+    log.add("run.message.completed", { item: "m", text: "Grüße 😀 an euch alle" });
+    const [, , , , , whole] = rowsOf(foldRun(log.events));
+    expect(whole).toMatchObject({ text: "Grüße 😀 an euch alle", complete: true });
+  });
+
+  it("folds reads, plans and reports that follow each other", () => {
+    const log = new Log().running();
+    for (const path of ["a", "b", "a"]) log.add("run.file.read", { path });
+    for (const text of ["one", "two"]) log.add("run.plan.updated", { steps: [{ text, status: "pending" }] });
+    const backend = { profile: "p", backendKind: "b", protocol: "p" };
+    for (const phase of ["ready", "ready", "parked"]) log.add("runtime.status", { phase, ...backend });
+    expect(kinds(log)).toEqual(["read", "plan", "runtime", "runtime"]);
+    expect(rowsOf(foldRun(log.events))[5]).toMatchObject({ paths: ["a", "b"], first: 6, last: 8 });
+    expect(foldRun(log.events).plan).toEqual([{ text: "two", status: "pending" }]);
+  });
+
+  it("draws a gap of more than a minute, and says who was waited for", () => {
+    const log = new Log().running();
+    log.add("run.file.read", { path: "a" }, 60).add("run.file.read", { path: "b" }, 61);
+    log.ask("apr_1").answer("apr_1", "approved", 95);
+    const rows = rowsOf(foldRun(log.events)).filter((row) => row.kind === "gap");
+    expect(rows).toMatchObject([
+      { ms: 61_000, waiting: "agent", first: 6, last: 7, events: [] },
+      { ms: 95_000, waiting: "person", first: 8, last: 9 },
+    ]);
+    const { time } = foldRun(log.events);
+    expect(time).toEqual({ preparingMs: 4_000, workingMs: 122_000, waitingMs: 95_000 });
+  });
+
+  it("numbers turns and says what asked for each", () => {
+    const log = new Log().running().add("run.turn.started", {}).add("run.turn.ended", { outcome: "interrupted" });
+    const command = { commandId: "cmd_1", command: "turn", text: "And now?", actor: { id: "ada", kind: "person" } };
+    log.add("run.command.received", command).add("run.turn.started", { commandId: "cmd_1" });
+    expect(rowsOf(foldRun(log.events)).slice(5)).toMatchObject([
+      { kind: "turn", number: 1, outcome: "interrupted", first: 6, last: 7 },
+      { kind: "command", command },
+      { kind: "turn", number: 2, command },
+    ]);
+    expect(foldRun(log.events)).toMatchObject({ turns: 2, turnActive: true });
+  });
+
+  it("c06 shows what it does not know, and what it cannot read, without losing its place", () => {
+    const log = new Log().running().add("run.dreamt", { of: "sheep" }).add("run.message.delta", { item: 5 }).completed();
+    expect(kinds(log)).toEqual(["unknown", "unknown", "lifecycle"]);
+    expect(foldRun(log.events)).toMatchObject({ state: "completed", degraded: [] });
+  });
+
+  it("c03 a state without what proves it is not entered", () => {
+    const log = new Log().running().add(
+      "run.failed", { code: "x", message: " ", recovery: "r", terminalStatus: "failed", metrics: {} },
+    );
+    expect(foldRun(log.events)).toMatchObject(
+      { state: "running", degraded: [{ reason: "illegal:running:run.failed", sequence: 6 }] },
+    );
+  });
+
+  it("replaces only the rows that changed", () => {
+    const fold = new RunFold();
+    const log = new Log().running().add(
+      "run.message.delta", { item: "m", text: "a", offset: 0 },
+    ).add("run.file.read", { path: "a" });
+    for (const event of log.events) fold.apply(event);
+    const before = fold.view().rows;
+    expect(fold.view().rows).toBe(before);
+    log.add("run.message.delta", { item: "m", text: "b", offset: 1 });
+    for (const event of log.events) fold.apply(event);
+    const after = fold.view().rows;
+    expect(
+      Array.from({ length: 7 }, (_, index) => before.at(index) === after.at(index)),
+    ).toEqual([true, true, true, true, true, false, true]);
+    expect([before.at(5), after.at(5)]).toMatchObject([{ text: "a" }, { text: "ab" }]);
+    expect(after.rev).toBeGreaterThan(before.rev);
+    expect(() => after.at(7)).toThrow(RangeError);
+  });
+});

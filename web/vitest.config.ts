@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+
+// Tests that bound the memory collect what is not used any more first, and numbers are read exactly as in a browser of today.
+const exactNumbers = "rawJSON" in JSON ? [] : ["--harmony-json-parse-with-source"];
+
+// Unit tests only: what needs the real binary and a real browser is in browser/.
+export default defineConfig({
+  resolve: { conditions: ["runyard-source"] },
+  test: {
+    include: ["packages/*/test/**/*.test.{ts,tsx}", "apps/console/test/**/*.test.{ts,tsx}"],
+    execArgv: ["--expose-gc", ...exactNumbers],
+  },
+});
