@@ -3,13 +3,14 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { chromium } from "@playwright/test";
-import { everything } from "../browser/support/everything.ts";
+import { AGENTS, everything } from "../browser/support/everything.ts";
 import { contextOf, logIn } from "../browser/support/session.ts";
 import { Yard } from "../browser/support/yard.ts";
 
 const OUT = join(import.meta.dirname, "../../docs/screens");
 const WIDE = { width: 1440, height: 900 };
 const PHONE = { width: 390, height: 844 };
+const NAMES = { story: "mender", shell: "pricer", edits: "scribe", question: "clerk", fails: "translator", waits: "lookout" };
 
 /** Every screen: its name, its address, and what is done before the picture is taken. */
 const SCREENS = [
@@ -42,7 +43,7 @@ async function chooseTool(page) {
 const wanted = process.argv.slice(2);
 const chosen = (name) => wanted.length === 0 || wanted.includes(name);
 await mkdir(OUT, { recursive: true });
-const yard = await Yard.start();
+const yard = await Yard.start({ more: named(), files: { "tests/pause": "0.6\n" } });
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 try {
   const all = await filled(yard);
@@ -61,7 +62,7 @@ try {
     await context.addCookies([{ name: "runyard_language", value: language, domain: "127.0.0.1", path: "/" }]);
     const page = await context.newPage();
     await page.goto(address);
-    await page.locator("h1").first().waitFor();
+    await page.locator("main").waitFor();
     await settle(page);
     if (before) {
       await before(page);
@@ -76,10 +77,18 @@ try {
   await yard.hub.remove();
 }
 
+/** Agents with names that people would give them. */
+function named() {
+  const agents = Object.entries(NAMES).map(([kind, name]) => `\n[agents.${name}]\nbackend = "${AGENTS[kind]}"\n`);
+  return [...agents, '\n[agents.keeper]\nbackend = "one-at-a-time"\nruns_max = 1\n'].join("");
+}
+
 /** Runs in every state, one of them in the midst of its work. */
 async function filled(yard) {
-  const all = await everything(yard);
-  const approving = await yard.start("story", "Find out why a berth is booked twice, and mend it");
+  const all = await everything(yard, NAMES);
+  await yard.api.until(await yard.start("keeper", "Keep the log of the quay"), "running");
+  await yard.start("keeper", "Count the lamps on the quay");
+  const approving = await yard.start(NAMES.story, "Find out why a ship is booked twice, and mend it");
   const first = await yard.api.asked(approving);
   await yard.api.approve(first);
   await yard.api.asked(approving, first.id);

@@ -135,7 +135,7 @@ test("c12 somebody who may only look is told so, and can decide nothing", async 
   const context = await browser.newContext({ locale: "en-GB", baseURL: yard.hub.url });
   const page = await context.newPage();
   await page.goto((await viewer.link()).replace(/^http:..[^/]+/, yard.hub.url));
-  await page.waitForURL(/\/runs/);
+  await page.waitForURL((url) => url.pathname.startsWith("/runs"));
   const run = await RunPage.open(page, id);
   await expect(run.panel()).toContainText(words("approvals.noPermission"));
   const sent = decisions(page);

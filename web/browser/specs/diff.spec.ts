@@ -42,7 +42,7 @@ test("c22 the chosen hunks and nothing else reach the files, and are taken back 
   await page.getByRole("link", { name: words("diff.start.open") }).click();
   await page.waitForURL((url) => !url.pathname.includes(id) && url.pathname.startsWith("/runs/run_"));
   const undoing = new RunPage(page, /run_[0-9a-z]+/.exec(page.url())?.[0] ?? "");
-  await undoing.panel().getByRole("button", { name: /^Take back/ }).click();
+  await page.getByRole("main").getByRole("button", { name: /^Take back 2 files/ }).click();
   await undoing.shows("completed");
   expect(await read("src/booking.js")).toBe(FILES["src/booking.js"]);
   expect(await read("docs/prices.md")).toBe(FILES["docs/prices.md"]);

@@ -17,26 +17,29 @@ export interface Everything {
 const PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const made = new WeakMap<Yard, Promise<Everything>>();
 
+/** Which agent does what; whoever takes pictures has nicer names for them. */
+export const AGENTS = { story: "story", shell: "asks-shell", edits: "edits", question: "asks-question", fails: "fails-provider-rate-limited", waits: "waits" };
+
 /** Fills the hub, once. */
-export function everything(yard: Yard): Promise<Everything> {
-  const found = made.get(yard) ?? fill(yard);
+export function everything(yard: Yard, agents = AGENTS): Promise<Everything> {
+  const found = made.get(yard) ?? fill(yard, agents);
   made.set(yard, found);
   return found;
 }
 
-async function fill(yard: Yard): Promise<Everything> {
+async function fill(yard: Yard, agents: typeof AGENTS): Promise<Everything> {
   const { api } = yard;
-  const story = await yard.start("story", "Find out why a berth is booked twice, and mend it");
+  const story = await yard.start(agents.story, "Find out why a berth is booked twice, and mend it");
   const artifact = await addArtifacts(yard, story);
   await api.through(story);
   const [waiting, review, question, failed, running] = await Promise.all([
-    yard.start("asks-shell", "Check the prices of the winter season"),
-    yard.start("edits", "Count begun metres whole, and say so in the docs", { workspace: await yard.repository("marina") }),
-    yard.start("asks-question", "Book the Aurora"),
-    yard.start("fails-provider-rate-limited", "Translate the price list"),
-    yard.start("waits", "Watch the tide tables"),
+    yard.start(agents.shell, "Check the prices of the winter season"),
+    yard.start(agents.edits, "Count begun metres whole, and say so in the docs", { workspace: await yard.repository("marina") }),
+    yard.start(agents.question, "Book the Aurora"),
+    yard.start(agents.fails, "Translate the price list"),
+    yard.start(agents.waits, "Watch the tide tables"),
   ]);
-  const cancelled = await yard.start("waits", "Write a poem about the harbor");
+  const cancelled = await yard.start(agents.waits, "Write a poem about the harbor");
   await api.until(cancelled, "running");
   await api.post(`/runs/${cancelled}/cancel`);
   const approval = await api.asked(waiting);

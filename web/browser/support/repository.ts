@@ -52,6 +52,20 @@ export const FILES: Record<string, string> = {
   "src/berths.js": `export const berths = [\n  { name: "A1", length: 12 },\n  { name: "A2", length: 18 },\n  { name: "B1", length: 30 },\n];\n`,
   "docs/prices.md": "# Prices\n\nTwo per metre and night.\n",
   ".gitignore": "*.log\nnode_modules\n",
+  // A file tests/pause makes it slower, for whoever wants to watch.
+  "tests/run.sh": `number=0
+for name in "a ship that fits" "a ship that is too long" "the last day" "two stays that overlap" "a berth that is freed" "the price of a stay"; do
+  number=$((number + 1))
+  sleep "$(cat tests/pause 2>/dev/null || echo 0)"
+  echo "ok $number - $name"
+done
+if grep -q '!berth.ship' src/booking.js; then
+  echo "ok 7 - the same berth is not given twice"
+else
+  echo "not ok 7 - the same berth is not given twice" >&2
+  exit 1
+fi
+`,
 };
 
 /** More lines than a diff shows at once. */

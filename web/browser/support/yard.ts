@@ -22,6 +22,8 @@ export interface Options {
   more?: string;
   /** In memory, for runs of very many events. An agent there starts no process: its sandbox has no such folder. */
   inMemory?: boolean;
+  /** More files of the repository. */
+  files?: Record<string, string>;
 }
 
 const MEMORY = "/dev/shm";
@@ -39,11 +41,11 @@ export class Yard {
     this.workspace = workspace;
   }
 
-  static async start({ more = "", inMemory = false }: Options = {}): Promise<Yard> {
+  static async start({ more = "", inMemory = false, files = {} }: Options = {}): Promise<Yard> {
     const configure = async (folder: string): Promise<string> => `${CONFIGURATION}${await agents(folder)}${more}`;
     const hub = await Hub.start(configure, inMemory && existsSync(MEMORY) ? MEMORY : undefined);
     const yard = new Yard(hub, new Api(hub, await hub.token()), join(hub.folder, "harbor"));
-    await yard.repository("harbor");
+    await yard.repository("harbor", files);
     return yard;
   }
 
@@ -78,8 +80,8 @@ export class Yard {
   }
 
   /** A repository of its own, for what must find the files as they were; gives its folder. */
-  async repository(name = `harbor-${(this.#repositories += 1)}`): Promise<string> {
-    const folder = await this.place(name, { ...FILES, ...HUGE_FILE });
+  async repository(name = `harbor-${(this.#repositories += 1)}`, files: Record<string, string> = {}): Promise<string> {
+    const folder = await this.place(name, { ...FILES, ...HUGE_FILE, ...files });
     const git = (...words: string[]): Promise<unknown> => promisify(execFile)("git", ["-C", folder, ...words]);
     await git("init", "-q", "-b", "main");
     await git("config", "user.name", "Ada");

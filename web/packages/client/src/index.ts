@@ -10,6 +10,7 @@ export type { ProducedArtifact, Progress, Refusal, Success } from "./envelope.js
 export { foldRun, RunFold } from "./fold/fold.js";
 export { RunReader } from "./fold/reader.js";
 export { isKnown } from "./fold/known.js";
+export { timeUntil } from "./fold/time.js";
 export type { KnownEvent } from "./fold/known.js";
 export { isExact, readJson } from "./json.js";
 export type { RawNumber } from "./json.js";

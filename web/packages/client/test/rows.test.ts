@@ -2,7 +2,7 @@
 // clause: C03
 
 import { describe, expect, it } from "vitest";
-import { foldRun, RunFold } from "../src/index.js";
+import { foldRun, RunFold, timeUntil, type RunView } from "../src/index.js";
 import { Log, rowsOf } from "./support/events.js";
 
 function kinds(log: Log): string[] {
@@ -121,5 +121,23 @@ describe("a timeline", () => {
     expect([before.at(5), after.at(5)]).toMatchObject([{ text: "a" }, { text: "ab" }]);
     expect(after.rev).toBeGreaterThan(before.rev);
     expect(() => after.at(7)).toThrow(RangeError);
+  });
+});
+
+describe("the time of a run", () => {
+  const time = { workingMs: 1_000, waitingMs: 2_000, preparingMs: 3_000 };
+  const at = "2026-11-16T08:00:00.000Z";
+  const later = Date.parse(at) + 5_000;
+
+  it("goes on after its last event as it was, until it has ended", () => {
+    const until = (state: RunView["state"], lastAt: string | null = at) => timeUntil({ state, time, lastAt }, later);
+    expect(until("needs_approval")).toEqual({ ...time, waitingMs: 7_000 });
+    expect(until("running")).toEqual({ ...time, workingMs: 6_000 });
+    expect(until("planned")).toEqual({ ...time, preparingMs: 8_000 });
+    expect([until("completed"), until("unknown"), until("running", null)]).toEqual([time, time, time]);
+  });
+
+  it("never runs backwards where the hub's clock is ahead", () => {
+    expect(timeUntil({ state: "running", time, lastAt: at }, later - 60_000)).toEqual(time);
   });
 });

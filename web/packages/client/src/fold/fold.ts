@@ -2,12 +2,12 @@
 
 import type { Usage } from "../generated/events.js";
 import type { ApprovalEntry, RunEvent, RunView } from "../view.js";
-import type { RunState } from "../generated/lifecycle.js";
 import { isProven } from "./evidence.js";
 import { Growing } from "./growing.js";
 import { isKnown, type KnownEvent } from "./known.js";
 import { review } from "./review.js";
 import { Standing, isTerminal } from "./state.js";
+import { BUCKETS } from "./time.js";
 import { Timeline } from "./timeline.js";
 
 /** After so long without an event the timeline shows the gap. */
@@ -42,20 +42,6 @@ const NOTHING: Told = {
   failure: null,
   cancelled: null,
   completed: null,
-};
-
-/** Which time counts to what. */
-const BUCKETS: Record<RunState, keyof RunView["time"]> = {
-  created: "preparingMs",
-  planned: "preparingMs",
-  accepted: "preparingMs",
-  preparing: "preparingMs",
-  running: "workingMs",
-  needs_approval: "waitingMs",
-  applying: "workingMs",
-  completed: "workingMs",
-  failed: "workingMs",
-  cancelled: "workingMs",
 };
 
 /** One run, event by event. */

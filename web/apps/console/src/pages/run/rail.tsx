@@ -1,9 +1,9 @@
 // Where a run is: its steps with their evidence, where its time went, and what it runs on.
-import type { RunView } from "@runyard/react";
+import { timeUntil, type RunView } from "@runyard/react";
 import { Link } from "@tanstack/react-router";
 import { memo, useState, type ReactNode } from "react";
 import { plural, t, useLanguage } from "../../i18n";
-import { clockText, costText, Duration, durationText, Icon, KeyValue, StateIcon, stateText, tokensText } from "../../ui";
+import { clockText, costText, Duration, durationText, Icon, KeyValue, StateIcon, stateText, tokensText, useNow } from "../../ui";
 import { shortRun } from "./header";
 import { stepsOf, type Step } from "./lifecycle";
 import { modelOf } from "./model";
@@ -24,7 +24,7 @@ export function Rail({ run }: { run: ShownRun }) {
           <RailStep key={index} step={step} id={run.id} note={noteOf(step, view)} onUnfold={() => setAll(true)} />
         ))}
       </ol>
-      <TimeSection time={view.time} />
+      <TimeSection view={view} />
       <RunSection run={run} />
     </aside>
   );
@@ -97,7 +97,8 @@ export const Strip = memo(function Strip({ run }: { run: ShownRun }) {
   );
 });
 
-function TimeSection({ time }: { time: RunView["time"] }) {
+function TimeSection({ view }: { view: RunView }) {
+  const time = timeUntil(view, useNow());
   const total = Math.max(1, time.workingMs + time.waitingMs + time.preparingMs);
   const share = (ms: number): { inlineSize: string } => ({ inlineSize: `${(100 * ms) / total}%` });
   const parts = [
