@@ -47,7 +47,7 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
         .after_help(
             "It opens in a window of its own where Chrome, Chromium, Edge or Brave is installed (with a profile of its own in the \
              data directory), else in your browser; without a screen the link is printed. The link logs in whoever opens it first, \
-             once, within two minutes, as the owner: do not pass it on. It needs a hub that runs (\"runyard up\").",
+             once, within two minutes, as the owner: do not pass it on. For other users of this machine it does not work. It needs a hub that runs (\"runyard up\").",
         )
         .arg(page)
         .arg(switch("print", "Only print the link; open nothing"))

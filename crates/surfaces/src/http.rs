@@ -4,15 +4,18 @@
 //! `respond` (the envelope with its status). A client that goes away drops the request's future, which ends the action.
 
 mod guard;
+mod hosts;
 mod launch;
 mod login;
 mod openapi;
 mod origin;
+mod peer;
 pub(crate) mod request;
 pub(crate) mod respond;
 pub(crate) mod routes;
 mod serve;
 mod sessions;
+mod tokens;
 mod visit;
 mod way;
 
@@ -25,8 +28,8 @@ use runyard_actions::{DefinitionError, HttpRoute};
 pub use runyard_actions::{ActionError, Runtime};
 pub use runyard_domain::{Actor, Code, Surface};
 
+pub use self::guard::Guard;
 pub(crate) use self::guard::InSession;
-pub use self::guard::{BearerTokens, Guard, TokenDigest, TokenHolders};
 pub use self::launch::{Launch, LaunchError, Opened, announce, launch_flags, read_or_make_token};
 pub use self::login::LOGINS_PATH;
 use self::login::SESSION_PATH;
@@ -35,6 +38,7 @@ pub use self::origin::{NoPageOrigin, PageOrigin};
 pub use self::request::BODY_BYTES_MAX;
 pub use self::respond::refusal;
 pub use self::serve::{Listening, serve};
+pub use self::tokens::{BearerTokens, TokenDigest, TokenHolders};
 pub use self::visit::Visit;
 pub use crate::pages::Pages;
 use crate::{dev, pages};

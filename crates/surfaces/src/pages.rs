@@ -63,7 +63,10 @@ impl Pages {
 
     /// The routes that no action can have.
     pub(crate) fn routes(self) -> Vec<String> {
-        let below = self.roots().iter().flat_map(|root| [format!("/{root}"), format!("/{root}/{{*rest}}")]);
+        let below = self
+            .roots()
+            .iter()
+            .flat_map(|root| [format!("/{root}"), format!("/{root}/"), format!("/{root}/{{*rest}}")]);
         below.chain(["/", "/login", "/assets/{*path}"].map(str::to_owned)).collect()
     }
 }
@@ -76,7 +79,7 @@ pub(crate) fn router(api: Arc<HttpApi>) -> Router {
         .route("/login", get(show))
         .route("/", if pages == Pages::Hub { get(show) } else { get(to_dev) });
     for root in pages.roots() {
-        router = router.route(&format!("/{root}"), get(show));
+        router = router.route(&format!("/{root}"), get(show)).route(&format!("/{root}/"), get(show));
         // What is no page below the dev page is for its own surface to refuse.
         let below = if *root == "dev" { get(show).fallback(dev::unknown) } else { get(show) };
         router = router.route(&format!("/{root}/{{*rest}}"), below);

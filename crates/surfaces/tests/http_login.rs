@@ -298,6 +298,64 @@ async fn a_link_leads_to_a_page_of_this_server_and_nowhere_else() {
     );
 }
 
+// Whoever listens at the other loopback address under our port is what `localhost` may lead a browser to.
+// clause: A22
+#[tokio::test]
+async fn a22_under_another_name_of_this_machine_nobody_logs_in_and_no_session_counts() {
+    let server = start().await;
+    let (address, browser) = (server.address, Browser::of(&server, ADA).await);
+    for name in ["localhost", "LocalHost", "[::1]"] {
+        let host = format!("{name}:{}", address.port());
+        let there = |request: Request| request.with("Host", &host).with("Origin", &format!("http://{host}"));
+        let code = code_by(&server, ADA).await;
+        for request in [
+            there(login(&server, &code)),
+            there(browser.call("count", json!({}))),
+            there(browser.invoke("count", json!({}))),
+            there(browser.get("/api/v1/session")),
+            there(browser.get("/api/v1/session")).without("Origin"),
+            there(browser.get("/dev/api/actions")).without("Origin"),
+            there(browser.post("/logout", &json!({}))),
+        ] {
+            let refused = server.send(request.clone()).await;
+            assert_eq!(refused.outcome(), (421, "HOST_NOT_ALLOWED".to_owned()), "{request:?}");
+            let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+            assert!(message.contains(&format!("http://{address}")), "{message}");
+            assert!(refused.all("set-cookie").is_empty());
+        }
+        assert_eq!(server.send(login(&server, &code)).await.status, 200, "none of these used it up");
+        // A program with a token may call it so, and a link that it asks for leads to the address.
+        assert_eq!(server.send(server.get("/api/v1/actions").with("Host", &host)).await.status, 200);
+        let link = server.send(server.post("/api/v1/logins", &json!({})).with("Host", &host)).await.data();
+        assert!(link["url"].as_str().unwrap().starts_with(&format!("http://{address}/login#")), "{link}");
+    }
+    assert_eq!(server.send(browser.get("/api/v1/session")).await.status, 200, "the session lives on");
+}
+
+#[tokio::test]
+async fn a_session_counts_under_the_name_where_it_was_started() {
+    let tokens = BearerTokens::new().with(TokenDigest::of(ADA), Actor::owner("ada"));
+    let server = serving(|address| Guard::new(address, tokens).known_as("runyard.example")).await;
+    let by_proxy =
+        |request: Request| request.with("Host", "runyard.example").with("Origin", "https://runyard.example");
+    let here = Browser::of(&server, ADA).await;
+    let code = code_by(&server, ADA).await;
+    let there = Browser::from(&server, &server.send(by_proxy(login(&server, &code))).await);
+    for (request, status) in [
+        (here.call("echo", json!({})), 200),
+        (here.get("/api/v1/session"), 200),
+        (by_proxy(there.call("echo", json!({}))), 200),
+        (by_proxy(there.get("/api/v1/session")).without("Origin"), 200),
+        (by_proxy(here.call("echo", json!({}))), 401),
+        (by_proxy(here.get("/api/v1/session")).without("Origin"), 401),
+        (there.call("echo", json!({})), 401),
+        (there.get("/api/v1/session"), 401),
+        (by_proxy(there.call("echo", json!({}))).with("Origin", "http://runyard.example"), 401),
+    ] {
+        assert_eq!(server.send(request.clone()).await.status, status, "{request:?}");
+    }
+}
+
 /// As a page of a development server asks, whose requests are passed on.
 fn passed_on(request: Request) -> Request {
     request.with("Origin", "http://localhost:5173").with("Sec-Fetch-Site", "same-origin")
@@ -322,6 +380,23 @@ async fn a22_a_further_origin_that_is_named_logs_in_and_asks_as_our_own_pages_do
         200,
         "what only reads says no Origin"
     );
+    // It counts there and not at our own pages, nor the other way round.
+    let own = Browser::of(&server, ADA).await;
+    for elsewhere in [
+        browser.call("echo", json!({})),
+        browser.post("/logout", &json!({})),
+        browser.get("/api/v1/session").with("Origin", &format!("http://{}", server.address)),
+        passed_on(own.call("echo", json!({}))),
+        passed_on(own.post("/logout", &json!({}))),
+        passed_on(own.get("/api/v1/session")),
+    ] {
+        assert_eq!(
+            server.send(elsewhere.clone()).await.outcome(),
+            denied("AUTHENTICATION_ERROR"),
+            "{elsewhere:?}"
+        );
+    }
+    assert_eq!(server.send(own.call("echo", json!({}))).await.status, 200, "none of these ended it");
     // Only exactly this page, and never one that the browser itself calls another site's.
     for origin in [
         "http://localhost:5174",

@@ -19,9 +19,10 @@ use support::server::{ADA, Server};
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; font-src 'self'; \
                    connect-src 'self'; frame-src blob:; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
                    frame-ancestors 'none'";
-const OF_A_HUB: [&str; 10] = [
+const OF_A_HUB: [&str; 11] = [
     "/",
     "/runs",
+    "/runs/",
     "/runs/new",
     "/runs/run_1/artifacts/art_1",
     "/approvals/apr_1",
@@ -166,10 +167,10 @@ async fn c20_language_and_theme_are_those_that_the_person_chose() {
         rest.split_once('>').unwrap().0.to_owned()
     };
     assert_eq!(begins("", "").await, "lang=\"en\"");
-    assert_eq!(begins("", "zh-TW, en;q=0.5").await, "lang=\"zh\"");
+    assert_eq!(begins("", "zh-TW, en;q=0.5").await, "lang=\"zh-CN\"");
     assert_eq!(
         begins("runyard_language=zh; runyard_theme=dark", "en").await,
-        "lang=\"zh\" data-theme=\"dark\""
+        "lang=\"zh-CN\" data-theme=\"dark\""
     );
     assert_eq!(begins("runyard_theme=contrast", "en").await, "lang=\"en\" data-theme=\"contrast\"");
 }
@@ -193,7 +194,8 @@ async fn nothing_that_a_request_says_gets_into_the_page() {
             .and("X-Forwarded-Host", evil)
             .and("User-Agent", evil);
         let page = text(&answer(&server, asked).await);
-        let expected = if evil == "ZH" { plain.replace("lang=\"en\"", "lang=\"zh\"") } else { plain.clone() };
+        let expected =
+            if evil == "ZH" { plain.replace("lang=\"en\"", "lang=\"zh-CN\"") } else { plain.clone() };
         assert_eq!(page, expected, "{evil}");
     }
     let in_path = text(&answer(&server, visit(&server, "/runs/%22%3E%3Cscript%3E?x=%3Cscript%3E")).await);
@@ -282,6 +284,42 @@ async fn there_is_no_way_from_what_pages_load_to_anything_else() {
         assert_eq!(found.status, 404, "{path}");
         assert_eq!(found.json()["error"]["code"], "NOT_FOUND", "{path}");
     }
+}
+
+// Another program may listen under this name: a browser must keep nothing for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_is_asked_for_by_another_name_of_this_machine_is_at_the_address() {
+    let (server, other) = (hub().await, application().await);
+    let address = server.address;
+    for name in ["localhost", "LocalHost", "[::1]"] {
+        let host = format!("{name}:{}", address.port());
+        for path in OF_A_HUB.into_iter().chain(OF_ALL).chain(["/assets/x.js", "/runs/%2F?a=//evil.example&b"])
+        {
+            for asked in [
+                visit(&server, path),
+                visit(&server, path).with("Accept", "*/*"),
+                visit(&server, path).by(ADA),
+            ] {
+                let led = answer(&server, asked.with("Host", &host)).await;
+                assert_eq!((led.status, led.header("location")), (307, &*format!("http://{address}{path}")));
+                assert_eq!((led.header("cache-control"), led.body.len()), ("no-store", 0), "{host} {path}");
+            }
+        }
+        let absolute = visit(&server, &format!("http://{host}/runs"));
+        assert_eq!(answer(&server, absolute).await.header("location"), format!("http://{address}/runs"));
+        for foreign in
+            [visit(&server, "/runs").and("Origin", "https://evil.example"), visit(&server, "//evil.example")]
+        {
+            let refused = answer(&server, foreign.with("Host", &host)).await;
+            assert!([401, 403].contains(&refused.status), "{refused:?}");
+        }
+    }
+    let neighbour = visit(&server, "/runs").with("Host", &format!("localhost:{}", other.address.port()));
+    assert_eq!(server.send(neighbour).await.outcome(), (421, "HOST_NOT_ALLOWED".to_owned()));
+    let named = format!("localhost:{}", address.port());
+    let named = Server::start_with(app(&Seen::default()), |guard| guard.known_as(named)).await;
+    let asked = visit(&named, "/dev").with("Host", &format!("localhost:{}", address.port()));
+    check_page(&answer(&named, asked).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,7 +12,7 @@ use runyard_actions::ActionError;
 use runyard_domain::{Actor, Code};
 use tokio_util::sync::CancellationToken;
 
-use super::guard::Wanted;
+use super::guard::{Asking, Wanted};
 use super::origin::PageOrigin;
 use super::sessions::random_text;
 use super::{
@@ -193,8 +193,8 @@ impl Opened {
 
 /// Where a person's browser logs in, if it can be said; what is served does not depend on it.
 fn link_text(guard: &Guard, token_file: &Path) -> Option<String> {
-    let link =
-        read_token(token_file).ok().and_then(|token| guard.link(&token, None, &Wanted::default()).ok())?;
+    let token = read_token(token_file).ok()?;
+    let link = guard.link(&token, Asking::default(), &Wanted::default()).ok()?;
     Some(format!("dev page (this link works once, within two minutes):\n  {link}\n"))
 }
 
@@ -289,7 +289,7 @@ mod tests {
         let text = link_text(&guard, &path).unwrap();
         assert!(!text.contains(&token), "{text}");
         let (_, code) = text.trim_end().split_once("\n  http://127.0.0.1:4711/login#").unwrap();
-        assert!(guard.log_in(code, &axum::http::HeaderMap::new()).is_ok());
+        assert!(guard.log_in(code, &axum::http::HeaderMap::new(), None).is_ok());
         assert_eq!(link_text(&guard, &folder.path().join("none")), None);
     }
 

@@ -12,8 +12,9 @@ use runyard_actions::{ActionError, Envelope, Issue};
 use runyard_domain::{Actor, Code, Grants, Surface, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::guard::{Wanted, bearer};
+use super::guard::{Asking, Wanted, bearer};
 use super::origin::NoPageOrigin;
+use super::peer::Connection;
 use super::request::{discard, read_json, read_optional_json};
 use super::respond::{answer, refusal};
 use super::sessions::{LINK_TIME_MAX, SESSION_TIME_MAX};
@@ -42,8 +43,9 @@ async fn make_link(State(api): State<Arc<HttpApi>>, request: Request) -> Respons
     let (parts, body) = request.into_parts();
     let wanted = read_optional_json(&parts.headers, body).await.and_then(wanted);
     let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let asking = Asking { host, connection: parts.extensions.get::<Connection>().copied() };
     let token = bearer(&parts.headers).unwrap_or_default();
-    match wanted.and_then(|wanted| api.guard.link(token, host, &wanted)) {
+    match wanted.and_then(|wanted| api.guard.link(token, asking, &wanted)) {
         Ok(url) => answer(&Envelope::of_data(Surface::Http, json!({ "url": url, "expiresAt": link_end() }))),
         Err(error) => refusal(Surface::Http, None, error),
     }
@@ -101,7 +103,8 @@ async fn log_in(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
     let Some(code) = given.get("code").and_then(|code| code.as_str()) else {
         return refused(ActionError::invalid_input(vec![Issue::at("code", "Expected string.")]));
     };
-    let (keys, person) = match api.guard.log_in(code, &parts.headers) {
+    let connection = parts.extensions.get::<Connection>().copied();
+    let (keys, person) = match api.guard.log_in(code, &parts.headers, connection) {
         Ok(started) => started,
         Err(error) => return refused(error),
     };

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+
+use super::peer::Connection;
 
 /// So many connections are served at once; further ones wait in the socket's queue.
 const CONNECTIONS_MAX: usize = 2048;
@@ -84,12 +87,19 @@ pub async fn serve(listening: Listening, router: Router, stop: CancellationToken
 async fn connection(stream: TcpStream, router: Router, stop: CancellationToken) {
     // Answers are small and awaited; waiting to fill a packet only delays them.
     let _ = stream.set_nodelay(true);
+    let (ends, router) = (Connection::of(&stream).ok(), TowerToHyperService::new(router));
+    let answer = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        if let Some(ends) = ends {
+            request.extensions_mut().insert(ends);
+        }
+        router.call(request)
+    });
     let served = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME_MAX)
         .max_header_size(HEADER_BYTES_MAX)
         .max_buf_size(HEADER_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), answer);
     let mut served = std::pin::pin!(served);
     tokio::select! {
         result = served.as_mut() => log(result),

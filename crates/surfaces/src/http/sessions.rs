@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::guard::TokenDigest;
+use super::tokens::TokenDigest;
 
 /// A link can be used for so long, once.
 pub(super) const LINK_TIME_MAX: Duration = Duration::from_secs(2 * 60);
@@ -78,14 +78,24 @@ struct All {
 
 struct Link {
     code: TokenDigest,
-    token: HeldToken,
+    redeemed: Redeemed,
     made: Instant,
+}
+
+/// What a link stands for.
+pub(super) struct Redeemed {
+    /// The token that it was made with.
+    pub(super) token: HeldToken,
+    /// The user of this machine who asked for it, where that is known and counts.
+    pub(super) user: Option<u32>,
 }
 
 struct Session {
     cookie: TokenDigest,
     page: TokenDigest,
     token: HeldToken,
+    /// Where it was started.
+    origin: String,
     made: Instant,
     used: Instant,
 }
@@ -116,10 +126,10 @@ impl Sessions {
     }
 
     /// Opens a link for the holder of a token and gives its code.
-    pub(super) fn link(&self, token: &str, now: Instant) -> std::io::Result<String> {
+    pub(super) fn link(&self, token: &str, user: Option<u32>, now: Instant) -> std::io::Result<String> {
         let code = (self.random)()?;
         let mut all = self.all(now);
-        let own = |link: &Link| link.token.reveal() == token;
+        let own = |link: &Link| link.redeemed.token.reveal() == token;
         if all.links.iter().filter(|link| own(link)).count() >= LINKS_OF_TOKEN_MAX
             && let Some(place) = all.links.iter().position(own)
         {
@@ -128,20 +138,21 @@ impl Sessions {
         if all.links.len() >= LINKS_MAX {
             all.links.remove(0);
         }
-        all.links.push(Link { code: TokenDigest::of(&code), token: token.into(), made: now });
+        let redeemed = Redeemed { token: token.into(), user };
+        all.links.push(Link { code: TokenDigest::of(&code), redeemed, made: now });
         Ok(code)
     }
 
-    /// Uses a link up: the token it was made with, if it is one that can still be used.
-    pub(super) fn redeem(&self, code: &str, now: Instant) -> Option<HeldToken> {
+    /// Uses a link up: what it stands for, if it is one that can still be used.
+    pub(super) fn redeem(&self, code: &str, now: Instant) -> Option<Redeemed> {
         let code = TokenDigest::of(code);
         let mut all = self.all(now);
         let place = all.links.iter().position(|link| link.code.matches(code))?;
-        Some(all.links.remove(place).token)
+        Some(all.links.remove(place).redeemed)
     }
 
-    /// Starts a session.
-    pub(super) fn start(&self, token: HeldToken, now: Instant) -> std::io::Result<Keys> {
+    /// Starts a session of a page of this origin.
+    pub(super) fn start(&self, token: HeldToken, origin: &str, now: Instant) -> std::io::Result<Keys> {
         let keys = Keys { cookie: (self.random)()?, page: (self.random)()? };
         let mut all = self.all(now);
         let own = |session: &Session| session.token.reveal() == token.reveal();
@@ -154,17 +165,24 @@ impl Sessions {
             }
         }
         let (cookie, page) = (TokenDigest::of(&keys.cookie), TokenDigest::of(&keys.page));
-        all.sessions.push(Session { cookie, page, token, made: now, used: now });
+        all.sessions.push(Session { cookie, page, token, origin: origin.to_owned(), made: now, used: now });
         drop(all);
         // Another may have had to go for it.
         self.tell();
         Ok(keys)
     }
 
-    /// The token of the session that has both keys. It counts as a use.
-    pub(super) fn token(&self, cookie: TokenDigest, page: TokenDigest, now: Instant) -> Option<HeldToken> {
+    /// The token of the session that has both keys, if the origin where it was started is the right one. It counts as a use.
+    pub(super) fn token(
+        &self,
+        cookie: TokenDigest,
+        page: TokenDigest,
+        is_right: impl Fn(&str) -> bool,
+        now: Instant,
+    ) -> Option<HeldToken> {
         let mut all = self.all(now);
-        let session = all.sessions.iter_mut().find(|session| session.has(cookie, page))?;
+        let found = all.sessions.iter_mut().find(|session| session.has(cookie, page));
+        let session = found.filter(|session| is_right(&session.origin))?;
         session.used = now;
         Some(session.token.clone())
     }
@@ -202,12 +220,14 @@ pub(super) fn random_text() -> std::io::Result<String> {
 mod tests {
     use super::*;
 
+    const HERE: &str = "http://127.0.0.1:4710";
+
     fn sessions() -> (Sessions, Instant) {
         (Sessions::new(random_text), Instant::now())
     }
 
     fn used(sessions: &Sessions, cookie: &str, page: &str, now: Instant) -> Option<HeldToken> {
-        sessions.token(TokenDigest::of(cookie), TokenDigest::of(page), now)
+        sessions.token(TokenDigest::of(cookie), TokenDigest::of(page), |at| at == HERE, now)
     }
 
     fn looked_at(sessions: &Sessions, keys: &Keys, now: Instant) -> bool {
@@ -217,11 +237,11 @@ mod tests {
     #[test]
     fn a_link_works_once_and_not_after_its_time() {
         let (sessions, now) = sessions();
-        let code = sessions.link("token", now).unwrap();
+        let code = sessions.link("token", None, now).unwrap();
         assert_eq!(code.len(), 64);
-        let late = sessions.link("token", now).unwrap();
+        let late = sessions.link("token", None, now).unwrap();
         let last = now + LINK_TIME_MAX - Duration::from_millis(1);
-        assert_eq!(sessions.redeem(&code, last).unwrap().reveal(), "token");
+        assert_eq!(sessions.redeem(&code, last).unwrap().token.reveal(), "token");
         assert!(sessions.redeem(&code, last).is_none(), "it is used up");
         assert!(sessions.redeem(&late, now + LINK_TIME_MAX).is_none(), "it is too late");
         assert!(sessions.redeem("", now).is_none());
@@ -230,32 +250,32 @@ mod tests {
     #[test]
     fn of_too_many_links_of_a_token_its_oldest_goes_and_nobody_elses() {
         let (sessions, now) = sessions();
-        let other = sessions.link("other", now).unwrap();
+        let other = sessions.link("other", None, now).unwrap();
         let codes: Vec<String> =
-            (0..=LINKS_OF_TOKEN_MAX).map(|_| sessions.link("token", now).unwrap()).collect();
+            (0..=LINKS_OF_TOKEN_MAX).map(|_| sessions.link("token", None, now).unwrap()).collect();
         assert!(sessions.redeem(&codes[0], now).is_none());
         assert!(codes[1..].iter().all(|code| sessions.redeem(code, now).is_some()));
         assert!(sessions.redeem(&other, now).is_some());
         let all: Vec<String> =
-            (0..=LINKS_MAX).map(|number| sessions.link(&number.to_string(), now).unwrap()).collect();
+            (0..=LINKS_MAX).map(|number| sessions.link(&number.to_string(), None, now).unwrap()).collect();
         assert!(sessions.redeem(&all[0], now).is_none() && sessions.redeem(&all[1], now).is_some());
     }
 
     #[test]
     fn of_too_many_sessions_of_a_token_the_one_used_longest_ago_goes_and_nobody_elses() {
         let (sessions, now) = sessions();
-        let other = sessions.start("other".into(), now).unwrap();
+        let other = sessions.start("other".into(), HERE, now).unwrap();
         let keys: Vec<Keys> =
-            (0..SESSIONS_OF_TOKEN_MAX).map(|_| sessions.start("token".into(), now).unwrap()).collect();
+            (0..SESSIONS_OF_TOKEN_MAX).map(|_| sessions.start("token".into(), HERE, now).unwrap()).collect();
         let later = now + Duration::from_secs(1);
         assert!(used(&sessions, &keys[0].cookie, &keys[0].page, later).is_some());
-        sessions.start("token".into(), later).unwrap();
+        sessions.start("token".into(), HERE, later).unwrap();
         let there = |keys: &Keys| used(&sessions, &keys.cookie, &keys.page, later).is_some();
         assert_eq!(keys.iter().filter(|keys| there(keys)).count(), SESSIONS_OF_TOKEN_MAX - 1);
         assert!(there(&keys[0]), "it was used");
         assert!(there(&other));
         for number in 0..SESSIONS_MAX {
-            sessions.start(number.to_string().as_str().into(), later).unwrap();
+            sessions.start(number.to_string().as_str().into(), HERE, later).unwrap();
         }
         assert_eq!(sessions.all(later).sessions.len(), SESSIONS_MAX, "in all there are no more");
     }
@@ -263,8 +283,10 @@ mod tests {
     #[test]
     fn a_session_needs_both_of_its_own_keys() {
         let (sessions, now) = sessions();
-        let (one, other) =
-            (sessions.start("one".into(), now).unwrap(), sessions.start("other".into(), now).unwrap());
+        let (one, other) = (
+            sessions.start("one".into(), HERE, now).unwrap(),
+            sessions.start("other".into(), HERE, now).unwrap(),
+        );
         assert_eq!(used(&sessions, &one.cookie, &one.page, now).unwrap().reveal(), "one");
         for (cookie, page) in [
             (&one.cookie, &other.page),
@@ -286,7 +308,7 @@ mod tests {
     #[test]
     fn a_session_ends_when_it_is_idle_or_old() {
         let (sessions, start) = sessions();
-        let keys = sessions.start("token".into(), start).unwrap();
+        let keys = sessions.start("token".into(), HERE, start).unwrap();
         let in_use = |now| used(&sessions, &keys.cookie, &keys.page, now).is_some();
         let step = SESSION_IDLE_MAX - Duration::from_secs(1);
         let mut now = start;
@@ -295,9 +317,18 @@ mod tests {
             assert!(in_use(now), "it is in use");
         }
         assert!(!in_use(start + SESSION_TIME_MAX), "it is old");
-        let keys = sessions.start("token".into(), start).unwrap();
+        let keys = sessions.start("token".into(), HERE, start).unwrap();
         assert!(looked_at(&sessions, &keys, start + step));
         assert!(!looked_at(&sessions, &keys, start + SESSION_IDLE_MAX), "looking is no use");
+    }
+
+    #[test]
+    fn a_session_of_another_origin_is_none_and_asking_for_it_is_no_use() {
+        let (sessions, start) = sessions();
+        let keys = sessions.start("token".into(), "http://localhost:5173", start).unwrap();
+        let late = start + SESSION_IDLE_MAX - Duration::from_secs(1);
+        assert!(used(&sessions, &keys.cookie, &keys.page, late).is_none());
+        assert!(looked_at(&sessions, &keys, late) && !looked_at(&sessions, &keys, start + SESSION_IDLE_MAX));
     }
 
     #[test]

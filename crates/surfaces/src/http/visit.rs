@@ -7,8 +7,9 @@ use std::time::Duration;
 use runyard_domain::Surface;
 use tokio::time::Instant;
 
-use super::guard::{Guard, TokenDigest};
+use super::guard::Guard;
 use super::sessions::HeldToken;
+use super::tokens::TokenDigest;
 
 /// What ends by itself (an idle session, a token that expires) is looked for so often.
 const LOOK: Duration = Duration::from_secs(5);
@@ -88,7 +89,7 @@ mod tests {
 
     use super::*;
     use crate::http::TokenHolders;
-    use crate::http::guard::Wanted;
+    use crate::http::guard::{Asking, Wanted};
 
     /// One token, until it is taken back.
     struct One(Arc<Mutex<bool>>, watch::Sender<u64>);
@@ -124,8 +125,9 @@ mod tests {
 
         /// The visit, and the cookie of its session.
         fn by_session(&self) -> (Visit, String) {
-            let link = self.guard.link("token", None, &Wanted::default()).unwrap();
-            let (keys, _) = self.guard.log_in(link.split_once('#').unwrap().1, &HeaderMap::new()).unwrap();
+            let link = self.guard.link("token", Asking::default(), &Wanted::default()).unwrap();
+            let (_, code) = link.split_once('#').unwrap();
+            let (keys, _) = self.guard.log_in(code, &HeaderMap::new(), None).unwrap();
             let shown =
                 Shown::Session { cookie: TokenDigest::of(&keys.cookie), page: TokenDigest::of(&keys.page) };
             (Visit { surface: Surface::React, shown, guard: Arc::clone(&self.guard) }, keys.cookie)

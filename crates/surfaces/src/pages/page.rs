@@ -31,7 +31,9 @@ pub(super) fn of(about: &About<'_>, headers: &HeaderMap) -> Option<String> {
     let page = std::str::from_utf8(asset(INDEX)?.bytes).ok()?;
     let (language, theme) = (language(headers), theme(headers));
     let theme = theme.map(|theme| format!(" data-theme=\"{theme}\"")).unwrap_or_default();
-    let html = format!("<html lang=\"{language}\"{theme}>");
+    // Which shapes Chinese letters have depends on the country.
+    let tag = if language == "zh" { "zh-CN" } else { language };
+    let html = format!("<html lang=\"{tag}\"{theme}>");
     let boot =
         format!("<script type=\"application/json\" id=\"boot\">{}</script>\n  {HEAD_END}", data(about)?);
     Some(page.replacen(HTML, &html, 1).replacen(HEAD_END, &boot, 1))
@@ -157,7 +159,7 @@ mod tests {
         let about = About { name: "x", version: "1", hub: false, instance: "i" };
         let given = headers(&[(header::COOKIE, "runyard_theme=dark; runyard_language=zh")]);
         let page = of(&about, &given).unwrap();
-        assert!(page.contains("<html lang=\"zh\" data-theme=\"dark\">"), "{page}");
+        assert!(page.contains("<html lang=\"zh-CN\" data-theme=\"dark\">"), "{page}");
         let boot = r#"<script type="application/json" id="boot">{"name":"x","version":"1","hub":false,"instance":"i"}</script>"#;
         assert_eq!(page.matches(boot).count(), 1);
         assert!(of(&about, &HeaderMap::new()).unwrap().contains(HTML), "without a choice there is no theme");
