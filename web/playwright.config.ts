@@ -9,7 +9,7 @@ export default defineConfig({
   workers: 2,
   // What is waited for is waited for long, since a machine may be busy; nothing is measured by it.
   timeout: 180_000,
-  expect: { timeout: 30_000 },
+  expect: { timeout: 60_000 },
   reporter: [["list"]],
   use: {
     browserName: "chromium",

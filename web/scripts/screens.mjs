@@ -10,6 +10,8 @@ import { Yard } from "../browser/support/yard.ts";
 const OUT = join(import.meta.dirname, "../../docs/screens");
 const WIDE = { width: 1440, height: 900 };
 const PHONE = { width: 390, height: 844 };
+/** The cases of the repository take their time, so that the pictures have some in them. */
+const PAUSE = { "tests/pause": "0.6\n" };
 const NAMES = { story: "mender", shell: "pricer", edits: "scribe", question: "clerk", fails: "translator", waits: "lookout" };
 
 /** Every screen: its name, its address, and what is done before the picture is taken. */
@@ -35,15 +37,15 @@ const SCREENS = [
   ["palette", () => "/runs", async (page) => page.keyboard.press("Control+k")],
 ];
 
-/** Shows the detail of the last command that ran. */
+/** Shows the detail of the command that ran. */
 async function chooseTool(page) {
-  await page.locator('[data-kind="tool"]').last().click();
+  await page.locator('[data-kind="tool"]').filter({ hasText: "sh tests/run.sh" }).first().click();
 }
 
 const wanted = process.argv.slice(2);
 const chosen = (name) => wanted.length === 0 || wanted.includes(name);
 await mkdir(OUT, { recursive: true });
-const yard = await Yard.start({ more: named(), files: { "tests/pause": "0.6\n" } });
+const yard = await Yard.start({ more: named(), files: PAUSE });
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 try {
   const all = await filled(yard);
@@ -88,7 +90,8 @@ async function filled(yard) {
   const all = await everything(yard, NAMES);
   await yard.api.until(await yard.start("keeper", "Keep the log of the quay"), "running");
   await yard.start("keeper", "Count the lamps on the quay");
-  const approving = await yard.start(NAMES.story, "Find out why a ship is booked twice, and mend it");
+  const workspace = await yard.repository("quay");
+  const approving = await yard.start(NAMES.story, "Find out why a ship is booked twice, and mend it", { workspace });
   const first = await yard.api.asked(approving);
   await yard.api.approve(first);
   await yard.api.asked(approving, first.id);

@@ -48,6 +48,7 @@ function marked(page: Page): Promise<boolean> {
 }
 
 test("c20 from a new run to its applied changes without a pointer", async ({ yard, page }) => {
+  const folder = await yard.repository("quay");
   await page.goto("/runs");
   await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
   await page.keyboard.press("c");
@@ -56,6 +57,8 @@ test("c20 from a new run to its applied changes without a pointer", async ({ yar
   await page.keyboard.type("Say in the docs how metres are counted");
   await tabTo(page, new RegExp(`^select ${words("runs.create.agent")}`));
   await page.keyboard.type("journey");
+  await tabTo(page, new RegExp(`^select ${words("runs.create.workspace")}`));
+  await page.keyboard.type("quay");
   await page.keyboard.press("Control+Enter");
   await page.waitForURL(/\/runs\/run_/);
   const run = new RunPage(page, /run_[0-9a-z]+/.exec(page.url())?.[0] ?? "");
@@ -64,6 +67,7 @@ test("c20 from a new run to its applied changes without a pointer", async ({ yar
   await page.keyboard.press("a");
   expect(await focused(page), "deciding begins with looking").toMatch(new RegExp(words("approvals.review")));
   await tabTo(page, /^button Run shell/);
+  await expect(page.locator(":focus")).toBeEnabled();
   await page.keyboard.press("Space");
   await expect(run.panel().getByRole("button", { name: /^Apply 1 file/ })).toBeVisible();
 
@@ -74,9 +78,10 @@ test("c20 from a new run to its applied changes without a pointer", async ({ yar
   await page.goBack();
   await page.keyboard.press("a");
   await tabTo(page, /^button Apply 1 file/);
+  await expect(page.locator(":focus")).toBeEnabled();
   await page.keyboard.press("Space");
   await run.shows("completed");
-  expect(await readFile(join(yard.workspace, "docs/prices.md"), "utf8")).toContain("A begun metre counts whole.");
+  expect(await readFile(join(folder, "docs/prices.md"), "utf8")).toContain("A begun metre counts whole.");
 });
 
 test("c20 the keys of a page are listed, and the list is left with Escape", async ({ yard, page }) => {

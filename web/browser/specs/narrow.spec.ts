@@ -31,7 +31,7 @@ test("c20 no page is wider than a phone", async ({ yard, page }) => {
   const all = await everything(yard);
   for (const route of ROUTES) {
     await page.goto(route(all));
-    await expect(page.getByRole("heading", { level: 1 }).first()).toBeVisible();
+    await expect(page.getByRole("main").getByRole("heading").first()).toBeVisible();
     const beyond = await page.evaluate(() => {
       const wide = document.documentElement.scrollWidth - innerWidth;
       return wide <= 0 ? [] : [...document.querySelectorAll("body *")].filter((each) => each.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map((each) => `${each.tagName}.${each.className}`);

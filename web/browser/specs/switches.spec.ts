@@ -28,7 +28,7 @@ test("c20 theme and language are switched in the midst of a run: place, choice a
   await page.getByRole("group", { name: words("common.theme.name") }).getByRole("button", { name: words("common.theme.dark") }).click();
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
   await page.getByRole("group", { name: words("common.language.name") }).getByRole("button", { name: "中文" }).click();
-  await expect(page.locator("html")).toHaveAttribute("lang", "zh-CN");
+  await expect(page.locator("html")).toHaveAttribute("lang", /^zh/);
   await run.shows("running", "zh");
   expect(await facts()).toEqual(before);
   expect(wire.streams(id), "no stream was opened anew").toBe(streams);
@@ -38,7 +38,7 @@ test("c20 theme and language are switched in the midst of a run: place, choice a
 
   await page.reload();
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
-  await expect(page.locator("html")).toHaveAttribute("lang", "zh-CN");
+  await expect(page.locator("html")).toHaveAttribute("lang", /^zh/);
   await run.shows("running", "zh");
 });
 
@@ -49,6 +49,6 @@ test("c20 the server draws the chosen theme and language itself, so nothing flas
   ]);
   const answer = await context.request.get(`${yard.hub.url}/runs`, { headers: { accept: "text/html" } });
   const html = await answer.text();
-  expect(html).toMatch(/<html[^>]*lang="zh-CN"/);
+  expect(html).toMatch(/<html[^>]*lang="zh/);
   expect(html).toMatch(/<html[^>]*data-theme="dark"/);
 });

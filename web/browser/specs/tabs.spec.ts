@@ -5,14 +5,17 @@ import { RunPage } from "../support/run-page.ts";
 import { expect, test } from "../support/test.ts";
 
 test("c20 two tabs of one run show the same, also the one that nobody looks at", async ({ yard, context, page }) => {
-  const id = await yard.start("live");
+  const id = await yard.start("bursts");
   await yard.api.until(id, "running");
   const [seen, hidden] = [await RunPage.open(page, id), await RunPage.open(await context.newPage(), id)];
-  await hide(hidden.page);
-  await yard.api.steer(id, "begin");
-  await expect.poll(() => seen.lastSequence()).toBeGreaterThan(3000);
+  await turn(hidden.page, "hidden");
+  for (const [word, events] of [["begin", 800], ["and on", 1600]] as const) {
+    await yard.api.steer(id, word);
+    await expect.poll(() => seen.lastSequence()).toBeGreaterThan(events);
+  }
   await yard.api.steer(id, "and end");
   await seen.shows("completed");
+  await turn(hidden.page, "visible");
   await hidden.shows("completed");
   expect(await hidden.lastSequence()).toBe(await seen.lastSequence());
 });
@@ -34,7 +37,7 @@ test("c20 a tab is usable however many others are open behind it", async ({ yard
   for (const tab of behind) {
     const run = await RunPage.open(tab, id);
     await run.shows("running");
-    await hide(tab);
+    await turn(tab, "hidden");
   }
   const last = await RunPage.open(await context.newPage(), id);
   await last.shows("running");
@@ -42,11 +45,11 @@ test("c20 a tab is usable however many others are open behind it", async ({ yard
   await last.shows("completed");
 });
 
-/** As the browser tells a page that another tab is in front of it. */
-function hide(page: Page): Promise<void> {
-  return page.evaluate(() => {
-    Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true });
-    Object.defineProperty(document, "hidden", { value: true, configurable: true });
+/** As the browser tells a page that another tab is in front of it, or no longer. */
+function turn(page: Page, state: "hidden" | "visible"): Promise<void> {
+  return page.evaluate((now) => {
+    Object.defineProperty(document, "visibilityState", { value: now, configurable: true });
+    Object.defineProperty(document, "hidden", { value: now === "hidden", configurable: true });
     document.dispatchEvent(new Event("visibilitychange"));
-  });
+  }, state);
 }

@@ -81,7 +81,7 @@ export class DevPage {
   }
 
   get run(): Locator {
-    return this.page.locator("form button[type=submit]");
+    return this.page.locator("form [data-call]");
   }
 
   /** A field by its name, with all that belongs to it. */

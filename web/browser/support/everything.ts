@@ -29,7 +29,7 @@ export function everything(yard: Yard, agents = AGENTS): Promise<Everything> {
 
 async function fill(yard: Yard, agents: typeof AGENTS): Promise<Everything> {
   const { api } = yard;
-  const story = await yard.start(agents.story, "Find out why a berth is booked twice, and mend it");
+  const story = await yard.start(agents.story, "Find out why a berth is booked twice, and mend it", { workspace: await yard.repository("pier") });
   const artifact = await addArtifacts(yard, story);
   await api.through(story);
   const [waiting, review, question, failed, running] = await Promise.all([

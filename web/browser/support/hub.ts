@@ -38,14 +38,12 @@ export class Hub {
     return join(this.folder, "home");
   }
 
-  #front = 0; // TEMPORARY
-  get direct(): string { return `http://127.0.0.1:${this.#port}`; } // TEMPORARY
   get url(): string {
-    return `http://127.0.0.1:${this.#front || this.#port}`;
+    return `http://127.0.0.1:${this.#port}`;
   }
 
   get port(): number {
-    return this.#front || this.#port;
+    return this.#port;
   }
 
   async token(): Promise<string> {
@@ -66,7 +64,6 @@ export class Hub {
     const port = /^listening on http:\/\/127\.0\.0\.1:(\d+)$/.exec(first)?.[1];
     if (port === undefined) throw new Error(`the hub did not start: ${first}\n${await readFile(join(this.folder, "hub.log"), "utf8")}`);
     this.#port = Number(port);
-    if (process.env["T_FRONT"] && this.#front === 0) this.#front = await (await import(process.env["T_FRONT"])).front(() => this.#port, () => this.token()); // TEMPORARY
   }
 
   /** Kills it, as a power cut would. */

@@ -22,7 +22,7 @@ export interface Options {
   more?: string;
   /** In memory, for runs of very many events. An agent there starts no process: its sandbox has no such folder. */
   inMemory?: boolean;
-  /** More files of the repository. */
+  /** More files of each repository. */
   files?: Record<string, string>;
 }
 
@@ -33,9 +33,11 @@ export class Yard {
   readonly api: Api;
   /** The folder that agents work on. */
   readonly workspace: string;
+  readonly #files: Record<string, string>;
   #repositories = 0;
 
-  private constructor(hub: Hub, api: Api, workspace: string) {
+  private constructor(hub: Hub, api: Api, workspace: string, files: Record<string, string>) {
+    this.#files = files;
     this.hub = hub;
     this.api = api;
     this.workspace = workspace;
@@ -44,15 +46,14 @@ export class Yard {
   static async start({ more = "", inMemory = false, files = {} }: Options = {}): Promise<Yard> {
     const configure = async (folder: string): Promise<string> => `${CONFIGURATION}${await agents(folder)}${more}`;
     const hub = await Hub.start(configure, inMemory && existsSync(MEMORY) ? MEMORY : undefined);
-    const yard = new Yard(hub, new Api(hub, await hub.token()), join(hub.folder, "harbor"));
-    await yard.repository("harbor", files);
+    const yard = new Yard(hub, new Api(hub, await hub.token()), join(hub.folder, "harbor"), files);
+    await yard.repository("harbor");
     return yard;
   }
 
   /** A link that logs the owner in, once. */
-  async link(): Promise<string> {
-    const link = new URL(await this.hub.command("open", "--print"));
-    return `${this.hub.url}${link.pathname}${link.search}${link.hash}`;
+  link(): Promise<string> {
+    return this.hub.command("open", "--print");
   }
 
   /** Starts a run and gives its id. */
@@ -80,8 +81,8 @@ export class Yard {
   }
 
   /** A repository of its own, for what must find the files as they were; gives its folder. */
-  async repository(name = `harbor-${(this.#repositories += 1)}`, files: Record<string, string> = {}): Promise<string> {
-    const folder = await this.place(name, { ...FILES, ...HUGE_FILE, ...files });
+  async repository(name = `harbor-${(this.#repositories += 1)}`): Promise<string> {
+    const folder = await this.place(name, { ...FILES, ...HUGE_FILE, ...this.#files });
     const git = (...words: string[]): Promise<unknown> => promisify(execFile)("git", ["-C", folder, ...words]);
     await git("init", "-q", "-b", "main");
     await git("config", "user.name", "Ada");

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { flat } from "../src/i18n";
 import { en } from "../src/i18n/en";
 import { zh } from "../src/i18n/zh";
+import { callLabel } from "../src/pages/dev/deed";
 
 const english = flat(en);
 const chinese = flat(zh);
@@ -102,6 +103,35 @@ describe("labels of what takes effect", () => {
       }
     }
     expect(wrong).toEqual([]);
+  });
+});
+
+describe("the button of an action on the dev page", () => {
+  const actions = [...readFileSync(join(ROOT, "web/packages/client/src/generated/actions.ts"), "utf8").matchAll(/^  (\w+): \{ input:/gm)].map(([, name = ""]) => name);
+  // The hub makes titles of names; an application may name an action by one word that says nothing.
+  const titled = (name: string) => name.split("_").map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(" ");
+  const all = [...actions, "task_create", "task_delete", "run", "submit", "apply", "continue"].map((name) => ({ name, title: titled(name) }));
+  const label = (name: string, title: string, sideEffects: "read" | "write" | "destructive") => callLabel({ name, title, sideEffects }).text;
+
+  it("the actions are read", () => {
+    expect(actions.length).toBeGreaterThan(40);
+  });
+
+  it("says verb and object, and nothing generic, whatever the action is called", () => {
+    const texts = all.flatMap(({ name, title }) => (["read", "write", "destructive"] as const).map((effects) => label(name, title, effects)));
+    expect(texts.filter((text) => GENERIC.test(text) || !/\s/.test(text))).toEqual([]);
+    expect(actions.map((name) => label(name, titled(name), "write")).filter((text) => BANNED.test(text))).toEqual([]);
+  });
+
+  it.each([
+    ["run_cancel", "Run Cancel", "write", "Cancel run"],
+    ["policy_rule_add", "Policy Rule Add", "write", "Add policy rule"],
+    ["approval_snooze", "Approval Snooze", "write", "Snooze approval"],
+    ["task_delete", "Delete a task for good", "destructive", "Delete a task for good"],
+    ["run_list", "Run List", "read", "Call run_list (reads only)"],
+    ["submit", "Submit", "write", "Call action: submit"],
+  ] as const)("%s says what it does", (name, title, sideEffects, text) => {
+    expect(label(name, title, sideEffects)).toBe(text);
   });
 });
 

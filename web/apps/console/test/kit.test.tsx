@@ -1,8 +1,9 @@
 // @vitest-environment happy-dom
 // The kit: what every page relies on.
-import { cleanup, fireEvent, render, screen } from "@testing-library/react";
+import { act, cleanup, fireEvent, render, screen } from "@testing-library/react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { keysText } from "../src/app/key-help";
+import { loggedInAgain } from "../src/app/logins";
 import { prefer } from "../src/app/preferences";
 import { startShortcuts, useShortcut } from "../src/app/shortcuts";
 import { maybe, setLanguage, t } from "../src/i18n";
@@ -71,6 +72,19 @@ describe("a failure", () => {
     expect(maybe("failures.storage.disk_full.title")).toBe("The disk is full");
     await setLanguage("zh");
     expect(maybe("failures.storage.disk_full.title")).toBe("磁盘已满");
+  });
+
+  it("that only says that there was no session is gone when there is one again, also where it is shown anew", () => {
+    const error = { code: "AUTHENTICATION_ERROR", message: "You are not logged in.", issues: [] };
+    const other = { code: "CONFLICT", message: "Somebody was faster.", issues: [] };
+    const notes = [<ErrorNote key="session" error={error} />, <ErrorNote key="other" error={other} />];
+    const { unmount } = render(notes);
+    expect(screen.getAllByRole("alert")).toHaveLength(2);
+    act(loggedInAgain);
+    expect(screen.getByRole("alert").dataset["code"]).toBe("CONFLICT");
+    unmount();
+    render(notes);
+    expect(screen.getByRole("alert").dataset["code"]).toBe("CONFLICT");
   });
 
   it("of a call lists the issues by their paths", () => {

@@ -10,7 +10,8 @@ import { clipped } from "../src/pages/run/timeline/rows/message";
 import { bounded } from "../src/pages/run/timeline/rows/tool";
 import { lowerBound, ShownRows } from "../src/pages/run/timeline/shown";
 import { transcriptMarkdown, transcriptOf } from "../src/pages/run/transcript-text";
-import { degradedText, outcomeText } from "../src/pages/run/words";
+import { anchorOf, degradedText, diffText, outcomeText, runTitle, takesBack } from "../src/pages/run/words";
+import { spanText } from "../src/ui";
 
 const AT = "2026-11-16T08:00:00.000Z";
 
@@ -143,6 +144,54 @@ describe("the rows that are shown", () => {
     expect([lowerBound([], 3), lowerBound([1, 3, 5], 3), lowerBound([1, 3, 5], 4), lowerBound([1, 3, 5], 9)]).toEqual([
       0, 1, 2, 3,
     ]);
+  });
+});
+
+describe("time that passed", () => {
+  const gap = (sequence: number, from: string, to: string, waiting: "person" | "agent"): Row => ({
+    key: `gap-${sequence}`, first: sequence - 1, last: sequence, at: `2026-11-16T${from}Z`, endAt: `2026-11-16T${to}Z`, events: [],
+    kind: "gap", ms: Date.parse(`2026-11-16T${to}Z`) - Date.parse(`2026-11-16T${from}Z`), waiting,
+  });
+  const list = [
+    row(1, message("a")), gap(2, "08:00:00", "08:10:00", "person"), row(2, noise), gap(3, "08:10:00", "08:13:00", "agent"),
+    row(3, message("b")), gap(4, "08:13:00", "08:15:00", "agent"), row(4, message("c")),
+  ];
+
+  it("is one gap where only rows that are left out stand between, however the list grew", () => {
+    const whole = new ShownRows(false).update(rowsOf(list));
+    const grown = new ShownRows(false);
+    for (let end = 1; end <= list.length; end += 1) grown.update(rowsOf(list.slice(0, end)));
+    for (const shown of [whole, grown]) {
+      expect(Array.from({ length: shown.length }, (_, at) => shown.at(at).kind)).toEqual(["message", "gap", "message", "gap", "message"]);
+      expect(shown.at(1)).toMatchObject({ key: "gap-2", ms: 780_000, waiting: "person", last: 3 });
+      expect(shown.at(3)).toBe(list[5]);
+    }
+  });
+
+  it("is as many gaps as there are where everything is shown", () => {
+    expect(new ShownRows(true).update(rowsOf(list)).length).toBe(7);
+  });
+
+  it("a row is named by the event whose time it shows", () => {
+    expect(anchorOf({ ...row(13, message("m")), last: 19 })).toBe(13);
+    expect(anchorOf(gap(3, "08:10:00", "08:13:00", "agent"))).toBe(3);
+    expect([spanText(0), spanText(340.4), spanText(61_000)]).toEqual(["0 ms", "340 ms", "1m 01s"]);
+  });
+});
+
+describe("a run that takes back", () => {
+  const id = `run_${"0a".repeat(16)}`;
+
+  it("says what it is about, and a list's word for it is enough to know it", () => {
+    const task = { kind: "text", text: `Take back the changes of ${id}`, redacted: false } as const;
+    expect(runTitle({ task, carries: { of: id, digest: "d", to: "files", undo: true } })).toBe("Take back what run_0a0a…0a0a0a applied");
+    expect([takesBack(task.text, id), takesBack(task.text, "run_other"), takesBack({ action: "x" }, id)]).toEqual([true, false, false]);
+  });
+
+  it("has files and no lines", () => {
+    expect(diffText({ base: "applied", paths: [], stats: { files: 3 } })).toBe("3 files to take back");
+    expect(diffText({ base: "abc", paths: ["a"] })).toBe("1 file");
+    expect(diffText({ base: "abc", paths: [] })).toBe("No changes");
   });
 });
 

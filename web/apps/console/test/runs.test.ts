@@ -4,6 +4,8 @@ import { runTabOf } from "../src/app/run-tab";
 import { taskTitle } from "../src/app/run-title";
 import { codeOf, ownPath } from "../src/pages/login/code";
 import { changedOptions, EMPTY, fieldOf, policyOf, problemsOf } from "../src/pages/runs/draft";
+import type { RunState, RunSummary } from "@runyard/react";
+import { countsOf } from "../src/pages/runs/counts";
 import { inView, matches, queryOf, readFilter } from "../src/pages/runs/filter";
 
 const NOW = Date.parse("2026-11-16T12:00:00Z");
@@ -138,5 +140,32 @@ describe("what a run is called and where it is", () => {
     expect(runTabOf("/runs/run_1/diff")).toEqual({ tab: "diff" });
     expect(runTabOf("/runs/run_1/artifacts/art%2F1")).toEqual({ tab: "artifacts", artifact: "art/1" });
     expect(runTabOf("/runs/run_1/elsewhere")).toEqual({ tab: "timeline" });
+  });
+});
+
+describe("the counts of the views", () => {
+  const list = (states: Record<string, RunState>, next: string | null = null) => ({
+    runs: Object.entries(states).map(([id, state]) => ({ ...run, id, state }) as unknown as RunSummary),
+    next,
+  });
+  const everything = () => true;
+
+  it("counts each run once, also those that are further down than the list of all was read", () => {
+    const all = list({ a: "completed", b: "running" }, "more");
+    const needing = list({ c: "needs_approval" });
+    const running = list({ b: "running", old: "running" });
+    const { counts, more } = countsOf(all, needing, [running, needing], everything);
+    expect(counts).toEqual({ all: 2, needs: 1, active: 3, ended: 1 });
+    expect(more).toEqual({ all: true, needs: false, active: false, ended: true });
+  });
+
+  it("says that there are more active runs than were read", () => {
+    const many = list({ b: "running" }, "more");
+    expect(countsOf(list({}), list({}), [many], everything).more.active).toBe(true);
+  });
+
+  it("goes by the filters", () => {
+    const all = list({ a: "completed", b: "running" });
+    expect(countsOf(all, list({}), [all], ({ id }) => id === "a").counts).toEqual({ all: 1, needs: 0, active: 0, ended: 1 });
   });
 });

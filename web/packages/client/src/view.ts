@@ -99,7 +99,8 @@ export type RowContent =
   | { kind: "read"; paths: readonly string[] }
   | { kind: "patch"; patch: PatchProposed }
   | { kind: "diff"; diff: DiffReady }
-  | { kind: "approval"; approval: ApprovalEntry }
+  /** `asked`: only the question; the decision came long after it and has a row of its own. */
+  | { kind: "approval"; approval: ApprovalEntry; asked?: true }
   | { kind: "judged"; judged: GateJudged }
   | { kind: "command"; command: CommandReceived }
   | { kind: "artifact"; artifact: ArtifactReady }

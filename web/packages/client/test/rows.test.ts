@@ -77,6 +77,45 @@ describe("a timeline", () => {
     expect(time).toEqual({ preparingMs: 4_000, workingMs: 122_000, waitingMs: 95_000 });
   });
 
+  it("puts a gap between what was asked and what was decided, and what the decision led to below it", () => {
+    const log = new Log().running();
+    log.add("run.tool.call", { call: "c", tool: "shell", summary: "make", idempotent: false });
+    log.ask("apr_1", "c#1").answer("apr_1", "approved", 95).add("run.approval.used", { approvalId: "apr_1" });
+    log.add("run.tool.result", { call: "c", outcome: "succeeded", summary: "ok" });
+    const view = foldRun(log.events);
+    expect(rowsOf(view).slice(5)).toMatchObject([
+      { kind: "approval", asked: true, first: 6, last: 7, approval: { resolution: { resolution: "approved" } } },
+      { kind: "gap", ms: 95_000, waiting: "person" },
+      { kind: "tool", first: 8, last: 10, call: { summary: "make" }, result: { outcome: "succeeded" }, approval: { used: true } },
+    ]);
+    expect([6, 7, 8, 9, 10].map((sequence) => view.rows.indexOf(sequence))).toEqual([5, 5, 7, 7, 7]);
+  });
+
+  it("puts every decision of one wait below it, and the call that follows one of them, too", () => {
+    const log = new Log().running().ask("apr_1", "c#1").ask("apr_2", "other");
+    log.add("runtime.status", { phase: "parked", profile: "p", backendKind: "b", protocol: "p" }, 70);
+    log.answer("apr_1", "approved", 80).answer("apr_2", "rejected", 1);
+    log.add("run.tool.call", { call: "c", tool: "shell", summary: "make", idempotent: false });
+    expect(kinds(log)).toEqual(["approval", "approval", "gap", "runtime", "gap", "tool", "approval"]);
+    expect(rowsOf(foldRun(log.events))[10]).toMatchObject({ kind: "tool", first: 9, last: 11, approval: { approvalId: "apr_1" } });
+  });
+
+  it("leaves a decision that nobody waited for in the row of its question, also after an earlier gap", () => {
+    const log = new Log().running().add("run.file.read", { path: "a" }, 61).ask("apr_1").answer("apr_1");
+    expect(kinds(log)).toEqual(["gap", "read", "approval"]);
+    expect(rowsOf(foldRun(log.events))[7]).not.toHaveProperty("asked");
+  });
+
+  it("draws no gap inside of a row that says itself how long it took", () => {
+    const log = new Log().running();
+    log.add("run.tool.call", { call: "c", tool: "shell", summary: "make", idempotent: false });
+    log.add("run.tool.result", { call: "c", outcome: "succeeded", summary: "ok" }, 300).add("run.file.read", { path: "a" }, 61);
+    expect(kinds(log)).toEqual(["tool", "gap", "read"]);
+    log.add("run.tool.call", { call: "d", tool: "shell", summary: "make", idempotent: false }).add("run.file.read", { path: "b" });
+    log.add("run.tool.result", { call: "d", outcome: "succeeded", summary: "ok" }, 300);
+    expect(kinds(log)).toEqual(["tool", "gap", "read", "tool", "read", "gap"]);
+  });
+
   it("numbers turns and says what asked for each", () => {
     const log = new Log().running().add("run.turn.started", {}).add("run.turn.ended", { outcome: "interrupted" });
     const command = { commandId: "cmd_1", command: "turn", text: "And now?", actor: { id: "ada", kind: "person" } };

@@ -17,12 +17,12 @@ const NONE: readonly Waiting[] = [];
 
 /** What waits for a decision now. One component of the page also says so. */
 export function useAttention({ notify = false }: { notify?: boolean } = {}): readonly Waiting[] {
-  const { approvals } = useApprovals();
+  const { approvals, loading } = useApprovals();
   const now = Date.now();
   const waiting = approvals?.filter((one) => one.state === "open" && !(one.snoozedUntil && Date.parse(one.snoozedUntil) > now)) ?? NONE;
   const known = useRef<ReadonlySet<string> | null>(null);
   useEffect(() => {
-    if (!notify || !approvals) return;
+    if (!notify || loading) return;
     setWaiting(waiting.length);
     const before = known.current;
     known.current = new Set(waiting.map(({ id }) => id));

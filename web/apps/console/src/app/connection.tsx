@@ -1,5 +1,6 @@
 // Whether the hub can be reached. It is always shown and never moves what somebody reads.
 import { useHub } from "@runyard/react";
+import { useRouterState } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
 import { t, useLanguage } from "../i18n";
 import { Button, clockText, LiveBadge } from "../ui";
@@ -17,10 +18,18 @@ export function Connection() {
   return null;
 }
 
-/** How the connection stands; while the hub is away also since when, and a button that tries at once. */
+/** Pages that say themselves how the connection stands, beside what it is about. */
+const OWN_BADGE = /^\/(runs(?!\/new)|approvals)(\/|$)/;
+
+/**
+ * How the connection stands, unless the page itself says it; while the hub is away always, with since when, and a button that tries
+ * at once.
+ */
 export function Standing() {
   useLanguage();
   const { link, retry } = useHub();
+  const said = useRouterState({ select: (state) => OWN_BADGE.test(state.location.pathname) });
+  if (said && link.kind !== "waiting") return null;
   return (
     <div className="standing" data-away={link.kind === "waiting" || undefined}>
       <LiveBadge link={link} />

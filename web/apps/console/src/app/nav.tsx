@@ -62,7 +62,7 @@ export function NavContent() {
 
 function NavLink({ to, icon, text }: Entry) {
   return (
-    <Link to={to} activeProps={{ "aria-current": "page" }}>
+    <Link to={to} activeProps={{ "aria-current": "page" }} title={t(text)}>
       <Icon name={icon} />
       {t(text)}
     </Link>
@@ -72,7 +72,7 @@ function NavLink({ to, icon, text }: Entry) {
 function ApprovalsEntry() {
   const waiting = useAttention().length;
   return (
-    <Link to="/approvals" activeProps={{ "aria-current": "page" }}>
+    <Link to="/approvals" activeProps={{ "aria-current": "page" }} title={t("common.nav.approvals")}>
       <Icon name="inbox" />
       {t("common.nav.approvals")}
       {waiting > 0 && (

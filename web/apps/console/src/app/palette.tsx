@@ -3,7 +3,7 @@ import { useRouter } from "@tanstack/react-router";
 import { useRuns } from "@runyard/react";
 import { useId, useState, type KeyboardEvent as ReactKey } from "react";
 import { setLanguage, t, useLanguage, type Key } from "../i18n";
-import { Icon, Modal, StateIcon, stateText, type IconName } from "../ui";
+import { Icon, Modal, StateIcon, stateText, visible, type IconName } from "../ui";
 import { boot } from "./boot";
 import { Keys } from "./key-help";
 import { overlay } from "./overlay";
@@ -49,7 +49,7 @@ interface Listed {
 
 function HubPalette() {
   const { runs } = useRuns({});
-  const listed = runs.map((run) => ({ id: run.id, state: run.state, title: taskTitle(run.task), workspace: run.workspace.label }));
+  const listed = runs.map((run) => ({ id: run.id, state: run.state, title: taskTitle(run.task), workspace: visible(run.workspace.label) }));
   return <Panel runs={listed} />;
 }
 

@@ -1,6 +1,7 @@
 // Without a session there is nothing to see; with one that has ended, what is open stays behind the login.
 import { useHub } from "@runyard/react";
 import { lazy, Suspense, useEffect, useRef, type ReactNode } from "react";
+import { loggedInAgain } from "./logins";
 
 const LoginPanel = lazy(() => import("../pages/login/page").then(({ LoginPanel }) => ({ default: LoginPanel })));
 const SessionEnded = lazy(() => import("../pages/login/ended").then(({ SessionEnded }) => ({ default: SessionEnded })));
@@ -10,8 +11,13 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const { link, actor } = useHub();
   const refused = link.kind === "refused" && link.code === "AUTHENTICATION_ERROR";
   const was = useRef(false);
+  const ended = useRef(false);
   useEffect(() => {
-    if (actor && !refused) was.current = true;
+    if (refused) ended.current = was.current;
+    if (!actor || refused) return;
+    was.current = true;
+    if (ended.current) loggedInAgain();
+    ended.current = false;
   });
   if (refused && !was.current) {
     return (

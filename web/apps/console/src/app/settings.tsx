@@ -4,6 +4,7 @@ import { useState } from "react";
 import { setLanguage, t, useLanguage, type Language } from "../i18n";
 import { Button, Checkbox, KeyValue, PageHead, Segmented } from "../ui";
 import { boot } from "./boot";
+import { forget } from "./forget";
 import { overlay } from "./overlay";
 import { prefer, usePreference } from "./preferences";
 import { setTheme, useTheme, type Theme } from "./theme";
@@ -110,7 +111,10 @@ function About() {
       {actor && (
         <Button
           onClick={() => {
-            void client.logOut().then(() => location.assign("/login"));
+            void client.logOut().then(() => {
+              forget(localStorage, sessionStorage);
+              location.assign("/login");
+            });
           }}
         >
           {t("common.settings.logOut")}

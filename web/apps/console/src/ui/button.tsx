@@ -1,7 +1,9 @@
 // Buttons and links that look like buttons. What takes effect is amber or red and nothing else is.
 import { Link, type LinkProps } from "@tanstack/react-router";
-import { useId, type ComponentProps, type MouseEvent, type ReactNode } from "react";
+import { useId, useRef, type ComponentProps, type KeyboardEvent, type MouseEvent, type ReactNode } from "react";
+import { announce } from "../app/announce";
 import { t, useLanguage } from "../i18n";
+import { useArming } from "./arming";
 import { Icon, type IconName } from "./icon";
 
 /** How a button looks, which is what it means. */
@@ -74,21 +76,57 @@ export function Button({ kind, icon, large, className, label, pressed, expanded,
 }
 
 /** What a button that takes effect takes: its label comes from a key below `effect`. */
-export interface EffectButtonProps extends Omit<ButtonProps, "kind" | "children" | "label"> {
+export interface EffectButtonProps extends Omit<ButtonProps, "kind" | "children" | "label" | "type" | "onKeyDown" | "ref"> {
   /** Red: the effect is hard to take back. */
   danger?: boolean;
+  /** Without a colour of its own: there is a further effect beside it. */
+  quiet?: boolean;
   /** Verb, object and scope. Made with `effect(key, values)`. */
   label: EffectLabel;
+  /** What it is about beyond its label, such as an id and a digest: where that changes, it has to be looked at anew. */
+  about?: string;
 }
 
 /** A text that says verb, object and scope. Only `effect()` in ./effect makes one. */
 export type EffectLabel = { readonly text: string; readonly code?: string };
 
-/** The button that takes effect. */
-export function EffectButton({ danger = false, label, ...rest }: EffectButtonProps) {
+/**
+ * The button that takes effect, when what it does has been on the screen for a moment. It is pressed with a pointer or with Space:
+ * Enter takes no effect, wherever the focus is.
+ */
+export function EffectButton({ danger = false, quiet = false, label, about = "", disabledReason, onClick, ...rest }: EffectButtonProps) {
+  useLanguage();
+  const element = useRef<HTMLButtonElement>(null);
+  const { armed, arming, look } = useArming(element, JSON.stringify([label.text, label.code, about]));
+  const kind = danger ? "danger" : quiet ? undefined : "effect";
+  const unarmed = rest.pending || armed ? undefined : t("common.justAppeared");
+  const press = (repeated: boolean) => {
+    look();
+    arming.press(performance.now(), repeated);
+    look();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === " ") press(event.repeat);
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    announce(t("common.spaceHint"));
+  };
   return (
-    <Button {...rest} kind={danger ? "danger" : "effect"}>
-      <span className="trunc">
+    <Button
+      {...rest}
+      {...(kind && { kind })}
+      ref={element}
+      type="button"
+      disabledReason={disabledReason ?? unarmed}
+      onPointerDown={() => press(false)}
+      onPointerCancel={() => arming.release()}
+      onBlur={() => arming.release()}
+      onKeyDown={onKeyDown}
+      onClick={(event) => {
+        if (arming.click(performance.now(), event.detail)) onClick?.(event);
+      }}
+    >
+      <span className="effectlabel">
         {label.text}
         {label.code !== undefined && (
           <>

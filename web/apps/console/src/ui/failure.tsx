@@ -1,5 +1,6 @@
 // What failed, in plain words, with its code and what to do next. Nothing here says only that something went wrong.
 import type { ReactNode } from "react";
+import { useOutlived } from "../app/logins";
 import { maybe, t, useLanguage } from "../i18n";
 import { CopyButton } from "./copy";
 import { diagnostics } from "./diagnostics";
@@ -86,10 +87,11 @@ export function FailureCard({ code, failureKind, message, recovery, steps = [], 
   );
 }
 
-/** Why a call failed, beside what was called. Issues of fields stand at their fields, not here, unless `issues` is set. */
+/** Why a call failed, beside what was called; gone when it failed for want of a session and there is one again. Issues of fields stand at their fields, not here, unless `issues` is set. */
 export function ErrorNote({ error, issues = false, action }: { error: Problem; issues?: boolean; action?: ReactNode }) {
   useLanguage();
   const next = failureNext(error.code);
+  if (useOutlived(error)) return null;
   return (
     <div className="note note--err" role="alert" data-code={error.code}>
       <Icon name="failed" />

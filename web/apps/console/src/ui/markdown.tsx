@@ -3,6 +3,7 @@ import { memo, useMemo, type ReactNode } from "react";
 import { t, useLanguage } from "../i18n";
 import { MARKDOWN_CHARS_MAX, parseBlocks, type BlockNode } from "./markdown-blocks";
 import { parseInline, plainText, type Inline } from "./markdown-inline";
+import { prose, visible } from "./visible";
 
 const UNBROKEN_CHARS_MAX = 28;
 
@@ -30,8 +31,8 @@ const MarkdownBlock = memo(function MarkdownBlock({ block }: { block: BlockNode 
       return <p>{words(block.text)}</p>;
     case "code":
       return (
-        <pre className="block" tabIndex={0} aria-label={block.language === "" ? t("run.codeBlock") : block.language}>
-          {block.text}
+        <pre className="block" tabIndex={0} aria-label={block.language === "" ? t("run.codeBlock") : visible(block.language)}>
+          {visible(block.text)}
         </pre>
       );
     case "quote":
@@ -103,10 +104,10 @@ function words(text: string): ReactNode {
 function Piece({ node }: { node: Inline }): ReactNode {
   switch (node.kind) {
     case "text":
-      return node.text;
+      return prose(node.text);
     case "code":
       // A flag such as `--profile` is not broken after its dashes.
-      return <code className={node.text.length <= UNBROKEN_CHARS_MAX ? "short" : undefined}>{node.text}</code>;
+      return <code className={node.text.length <= UNBROKEN_CHARS_MAX ? "short" : undefined}>{visible(node.text)}</code>;
     case "strong":
       return <strong>{pieces(node.children)}</strong>;
     case "em":
@@ -118,7 +119,7 @@ function Piece({ node }: { node: Inline }): ReactNode {
     case "image":
       return (
         <span className="md__image">
-          {t("run.image", { alt: node.alt === "" ? "—" : node.alt, host: node.host === "" ? "—" : node.host })}
+          {t("run.image", { alt: node.alt === "" ? "—" : prose(node.alt), host: node.host === "" ? "—" : node.host })}
         </span>
       );
   }

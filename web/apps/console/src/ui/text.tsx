@@ -54,20 +54,3 @@ function Pair({ name, value }: { name: string; value: ReactNode }) {
 export function Kbd({ children }: { children: ReactNode }) {
   return <kbd aria-hidden="true">{children}</kbd>;
 }
-
-// Controls, invisible and direction-changing characters: what they would hide is what a decision is about.
-const HIDDEN = new RegExp(
-  [
-    String.raw`[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f`,
-    String.raw`\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}]`,
-  ].join(""),
-  "gu",
-);
-
-/** The text with every hidden character spelled out, as in `⟨U+202E⟩`. Line breaks and tabs stay. */
-export function visible(text: string): string {
-  return text.replace(/\r\n/g, "\n").replace(HIDDEN, (character) => {
-    const point = character.codePointAt(0) ?? 0;
-    return `⟨U+${point.toString(16).toUpperCase().padStart(4, "0")}⟩`;
-  });
-}

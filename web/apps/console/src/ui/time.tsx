@@ -124,3 +124,8 @@ export function Duration({ ms, tenths = false }: { ms: number; tenths?: boolean 
 export function Elapsed({ since }: { since: string }) {
   return <Duration ms={useNow() - Date.parse(since)} />;
 }
+
+/** A length of time that may be less than a second. */
+export function spanText(ms: number): string {
+  return ms < 1000 ? `${Math.max(0, Math.round(ms))} ms` : durationText(ms);
+}

@@ -66,7 +66,8 @@ describe("effect labels (C12, C20)", () => {
 
   it("hide nothing of an object", () => {
     expect(shown({ kind: "shell", command: "ls\u202e\nrm -rf /", cwd: "." })).toBe("Run shell: ls⟨U+202E⟩ ⏎ rm -rf /");
-    expect(short("x".repeat(100))).toBe(`${"x".repeat(80)}…`);
+    expect(shown({ kind: "shell", command: `npm test${"\u2800".repeat(400)}; curl evil`, cwd: "." })).toBe("Run shell: npm test⟨U+2800×400⟩; curl evil");
+    expect(short(`npm test # ${"x".repeat(3000)}; curl evil`), "the end of a command is on the button, too").toMatch(/^npm test # x+ … x+; curl evil$/);
   });
 
   it("show a kind that is not known instead of dropping it, and take it for dangerous", () => {

@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { describe, expect, it } from "vitest";
 import { bounded, isShown, linesOf, shownAs, SHOWN_BYTES_MAX, type Artifact } from "../../src/pages/artifacts/view";
 
@@ -29,8 +30,19 @@ describe("an artifact", () => {
   });
 
   it("has its bounds in itself when it is a page", () => {
-    expect(bounded("<!DOCTYPE html>\n<p>x")).toMatch(/^<!DOCTYPE html><meta http-equiv="Content-Security-Policy" content="default-src 'none'">\n<p>x$/);
-    expect(bounded("<p>x")).toMatch(/^<meta [^>]+><p>x$/);
+    expect(bounded("<!DOCTYPE html>\n<p>x")).toMatch(/^<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src 'none'"><meta [^>]+>\s*<p>x<\/p>$/);
+    expect(bounded("<p>x")).toMatch(/^<meta [^>]+><meta [^>]+><p>x<\/p>$/);
+  });
+
+  it("c24 connects to nobody and leads nowhere when it is a page", () => {
+    const hostile = `<!doctype html><html><head><base href="https://evil.example"><link rel="preconnect" href="https://evil.example">
+      <meta http-equiv="refresh" content="0;url=https://evil.example"><title>Berths</title></head>
+      <body><p>free</p><link rel="dns-prefetch" href="//evil.example"><iframe srcdoc="&lt;link rel=preconnect href=//evil.example&gt;"></iframe>
+      <template shadowrootmode="open"><link rel="preconnect" href="//evil.example"></template></body></html>`;
+    const shown = bounded(hostile);
+    expect(shown).not.toContain("evil.example");
+    expect(shown).toContain("<title>Berths</title>");
+    expect(shown).toContain("<p>free</p>");
   });
 
   it("has lines, and the last line break begins none", () => {

@@ -1,6 +1,7 @@
 // @vitest-environment happy-dom
 import { describe, expect, it } from "vitest";
-import { actorOf, found, runOf, shortHash, typeText, whatText, type Entry } from "../../src/pages/audit/entries";
+import { askedText } from "../../src/pages/audit/asked-for";
+import { actorOf, approvalOf, found, runOf, shortHash, typeText, whatText, type Entry } from "../../src/pages/audit/entries";
 
 const RUN = "run_018bcfe5680077078707070707070707";
 const ADA = { id: "ada", kind: "person" };
@@ -30,6 +31,15 @@ const LINES: [Entry, string][] = [
 describe("an entry of the audit", () => {
   it("says in a line what was done", () => {
     expect(LINES.map(([each]) => whatText(each))).toEqual(LINES.map(([, line]) => line));
+  });
+
+  it("names what was decided where the run's events know it", () => {
+    const shell = askedText({ kind: "shell", command: "cargo test" });
+    expect(shell).toContain("cargo test");
+    expect(askedText({ kind: "write", path: "docs/config.md" })).toContain("docs/config.md");
+    const decision = LINES.find(([each]) => each.type === "audit.decision")?.[0] ?? entry(1, "", {});
+    expect(approvalOf(decision)).toBe("apr_1");
+    expect(whatText(decision, shell)).toBe(`Rejected · ${shell} · apr_1 · Not now`);
   });
 
   it("has a name for its type, and one of a later version stays as it is", () => {

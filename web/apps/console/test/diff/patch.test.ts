@@ -2,11 +2,14 @@ import { describe, expect, it } from "vitest";
 import { aboutFile } from "../../src/pages/diff/about";
 import { applyLabel, commentsLabel } from "../../src/pages/diff/bar";
 import { hunkHead, hunkPlaces } from "../../src/pages/diff/model";
-import { parsePatch } from "../../src/pages/diff/patch";
+import { parsePatch, patchName, type PatchFile } from "../../src/pages/diff/patch";
 import { readKept } from "../../src/pages/diff/reviews";
 import { filtered, treeRows } from "../../src/pages/diff/tree";
 import { walk } from "../../src/pages/diff/walk";
 import { file } from "./files";
+
+const hunks = ({ parts }: PatchFile) => parts.flatMap((part) => (part.kind === "hunk" ? [part.hunk] : []));
+const notes = ({ parts }: PatchFile) => parts.flatMap((part) => (part.kind === "note" ? [part.text] : []));
 
 const PATCH = `diff --git a/f b/f
 old mode 100644
@@ -33,19 +36,41 @@ diff --git a/g b/g
 describe("a patch as text", () => {
   it("is read in files and hunks, and lines that look like heads stay lines", () => {
     const files = parsePatch(PATCH);
-    expect(files.map((one) => [one.path, one.hunks.length, one.notes])).toEqual([["f", 2, ["old mode 100644", "new mode 100755"]], ["g", 1, []]]);
-    expect(files[0]?.hunks[0]?.lines.map((line) => `${line.kind} ${line.old ?? ""} ${line.new ?? ""} ${line.text}`)).toEqual(["context 1 1 a", "removed 2  -- dashes", "added  2 ++ pluses", "context 3 3 d"]);
-    expect(files[0]?.hunks[1]?.lines).toHaveLength(2);
+    expect(files.map((one) => [patchName(one), hunks(one).length])).toEqual([["f", 2], ["/dev/null → g", 1]]);
+    expect(files.flatMap(notes)).toEqual([
+      ...["diff --git a/f b/f", "old mode 100644", "new mode 100755", "index 1..2", "--- a/f", "+++ b/f", "\\ No newline at end of file"],
+      ...["diff --git a/g b/g", "--- /dev/null", "+++ b/g"],
+    ]);
+    const [first, second] = files.flatMap(hunks);
+    expect(first?.lines.map((line) => `${line.kind} ${line.old ?? ""} ${line.new ?? ""} ${line.text}`)).toEqual(["context 1 1 a", "removed 2  -- dashes", "added  2 ++ pluses", "context 3 3 d"]);
+    expect(second?.lines).toHaveLength(2);
+  });
+
+  it("c12 names a file by what it was called and by what it is called", () => {
+    const moved = (lines: string) => parsePatch(lines).map(patchName);
+    expect(moved("--- a/from\n+++ b/to\n@@ -1 +1 @@\n-a\n+b\n")).toEqual(["from → to"]);
+    expect(moved("diff --git a/x b/y\nrename from x\nrename to y\n")).toEqual(["x → y"]);
+    expect(moved("--- a/a\t/../.ssh/id\n+++ b/a\t/../.ssh/id\n@@ -1 +1 @@\n-a\n+b\n"), "a tab cuts nothing off").toEqual(["a⟨U+0009⟩/../.ssh/id"]);
+    expect(moved("--- a/two words\t\n+++ b/two words\t\n@@ -1 +1 @@\n-a\n+b\n")).toEqual(["two words"]);
+  });
+
+  it("c12 leaves no line out, wherever it stands", () => {
+    const odd = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-a\nnot a line of a hunk\n+b\n\nafter it\n";
+    const [file] = parsePatch(odd);
+    if (file === undefined) throw new Error("it is read");
+    expect(notes(file)).toEqual(["--- a/f", "+++ b/f", "not a line of a hunk", "after it"]);
+    const shown = hunks(file).flatMap((hunk) => hunk.lines.map((line) => line.text));
+    expect(shown).toEqual(["a", "b", ""]);
   });
 
   it("that is none gives nothing that could be mistaken for one", () => {
-    expect(parsePatch("*** Begin Patch\n*** Update File: a\n").every((one) => one.hunks.length === 0)).toBe(true);
+    expect(parsePatch("*** Begin Patch\n*** Update File: a\n").every((one) => hunks(one).length === 0 && patchName(one) === "")).toBe(true);
     expect(parsePatch("")).toEqual([]);
   });
 
   it("names where its hunks are", () => {
     expect(hunkPlaces(PATCH)).toEqual(["fn main", "", ""]);
-    const [first] = parsePatch(PATCH)[0]?.hunks ?? [];
+    const [first] = parsePatch(PATCH).flatMap(hunks);
     expect(first && hunkHead(first)).toBe("@@ −1,3 +1,3 @@");
   });
 });

@@ -42,6 +42,10 @@ export class Timeline {
   /** Approvals that have a row of their own, by the call that they may belong to. */
   readonly #asked = new Map<string, { draft: Draft; approvalId: string }>();
   #last: Draft | null = null;
+  /** Time that passed before the event that is shown next; it has a row unless it passed inside of one. */
+  #passed: { frame: Omit<RowFrame, "events">; content: RowContent } | null = null;
+  /** The event that ended the last gap that has a row. */
+  #gapEnd = 0;
   #turns = 0;
   #turn: { draft: Draft; outcome: TurnOutcome | null } | null = null;
 
@@ -57,10 +61,19 @@ export class Timeline {
     return this.#rows.list();
   }
 
-  /** Shows that nothing happened for a while before an event. */
+  /** Says that nothing happened for a while before an event, which is shown next. */
   gap(since: { sequence: number; at: string }, event: RunEvent, ms: number, waiting: "person" | "agent"): void {
     const places = { first: since.sequence, last: event.sequence, at: since.at, endAt: event.timestamp };
-    this.#begin({ key: `gap-${event.sequence}`, ...places }, [], () => ({ kind: "gap", ms, waiting }));
+    this.#passed = { frame: { key: `gap-${event.sequence}`, ...places }, content: { kind: "gap", ms, waiting } };
+  }
+
+  /** Gives the time that passed a row, before whatever comes next. */
+  #drawGap(): void {
+    const passed = this.#passed;
+    if (passed === null) return;
+    this.#passed = null;
+    this.#gapEnd = passed.frame.last;
+    this.#begin(passed.frame, [], () => passed.content);
   }
 
   /** Shows that events are missing. */
@@ -108,6 +121,7 @@ export class Timeline {
   }
 
   #begin(frame: Omit<RowFrame, "events">, events: RunEvent[], content: () => RowContent): Draft {
+    this.#drawGap();
     const draft = { ...frame, events, content, index: this.#rows.reserve() };
     this.#dirty.add(draft);
     this.#last = draft;
@@ -123,6 +137,9 @@ export class Timeline {
   }
 
   #add(draft: Draft, event: RunEvent): void {
+    // What passed inside of the last row is told by how long that row took.
+    if (this.#passed !== null && draft === this.#last && lasts(draft)) this.#passed = null;
+    this.#drawGap();
     draft.events.push(event);
     draft.last = event.sequence;
     draft.endAt = event.timestamp;
@@ -203,9 +220,24 @@ export class Timeline {
   }
 
   #answer(event: Extract<KnownEvent, { payload: { approvalId: string } }>): void {
-    const draft = this.#approvalRows.get(event.payload.approvalId);
-    if (draft === undefined) this.note(event, { kind: "unknown", type: event.type });
+    const { approvalId } = event.payload;
+    const draft = this.#approvalRows.get(approvalId);
+    if (draft === undefined) return this.note(event, { kind: "unknown", type: event.type });
+    this.#drawGap();
+    const waited = event.type === "run.approval.resolved" && this.#gapEnd > this.approval(approvalId).sequence;
+    if (waited) this.#decideBelow(draft, event);
     else this.#add(draft, event);
+  }
+
+  /** A decision that was long waited for stands below that time, and so does what it led to; above it stays the question. */
+  #decideBelow(asked: Draft, event: Extract<KnownEvent, { payload: { approvalId: string } }>): void {
+    const { approvalId } = event.payload;
+    const decided = this.#row(event, asked.content);
+    asked.content = () => ({ kind: "approval", approval: this.approval(approvalId), asked: true });
+    this.#dirty.add(asked);
+    this.#approvalRows.set(approvalId, decided);
+    for (const tool of this.#tools.values()) if (tool.draft === asked) tool.draft = decided;
+    for (const waiting of this.#asked.values()) if (waiting.draft === asked) waiting.draft = decided;
   }
 
   #turned(event: Extract<KnownEvent, { type: "run.turn.started" | "run.turn.ended" }>): void {
@@ -228,10 +260,17 @@ export class Timeline {
 
   /** Several of the same kind after each other are one row. */
   #joined(event: Extract<KnownEvent, { type: "run.file.read" | "run.plan.updated" | "run.reasoning" | "runtime.status" }>): void {
+    this.#drawGap();
     const last = this.#last;
     const joined = last === null ? null : join(last.content(), event);
     if (last === null || joined === null) return this.note(event, join(null, event) ?? { kind: "unknown", type: event.type });
     last.content = () => joined;
     this.#add(last, event);
   }
+}
+
+/** Whether a row says itself how long it took. */
+function lasts(draft: Draft): boolean {
+  const { kind } = draft.content();
+  return kind === "tool" || kind === "message";
 }

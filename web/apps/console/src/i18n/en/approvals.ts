@@ -45,6 +45,7 @@ export const approvals = {
     onceHelp: "Only this one request.",
     runHelp: "The same request, as often as it comes in this run.",
     looking: "Looking at what the rule would allow…",
+    notLooked: "What the rule would allow could not be shown: choose Once or This run.",
     sessionRule: "Stores a rule for the runs of this session: {agent} may do this in {workspace}.",
     projectRule: "Stores a rule until it is removed: {agent} may do this in {workspace}.",
     covers: "It covers {covers}.",
@@ -112,7 +113,7 @@ export const approvals = {
   protected: "{count} protected files are left out: they are applied only where they are chosen by name in the diff.",
   onlyProtected: "Only protected files changed. Choose them by name in the diff.",
   redacted: "A part of it is redacted: a placeholder stands where a secret was.",
-  hidden: "Hidden characters are spelled out, as in ⟨U+202E⟩.",
+  hidden: "Hidden characters are spelled out and long rows of blanks are counted, as in ⟨U+202E⟩ and ⟨␠×400⟩.",
   facts: {
     in: "In",
     checkout: "the checkout of {workspace}",
@@ -155,7 +156,6 @@ export const approvals = {
   back: "Back",
   typeWord: "Type {word} to enable the button",
   typeMissing: "Type {word} first.",
-  spaceHint: "Enter takes no effect. Press Space on the button.",
   answerFirst: "Fill in the answer first.",
   answerLabel: "Your answer",
   snooze: {

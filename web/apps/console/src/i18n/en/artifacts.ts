@@ -18,6 +18,7 @@ export const artifacts = {
   ownChange: "What this run changed has a place of its own, where it can be looked at file by file.",
   openDiff: "Review the diff",
   noApproval: "none",
+  claimed: "claimed by the agent",
   redacted: "secrets or private paths were taken out",
   peopleOnly: "nobody has looked yet for what is private in it, so it is shown to people only",
   copyDigest: "Copy digest",

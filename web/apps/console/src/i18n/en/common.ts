@@ -15,6 +15,8 @@ export const common = {
   },
   menu: "Menu",
   close: "Close",
+  justAppeared: "Just appeared or moved: look at it first. The button works in a moment.",
+  spaceHint: "Enter takes no effect. Press Space on the button.",
   search: "Search",
   newRun: "New run",
   approvalsWaiting: "{count} approvals wait for a decision",
@@ -118,7 +120,7 @@ export const common = {
   },
   session: {
     ended: "Your session has ended",
-    text: "What is open here stays. Log in again with a new link, made on the machine where the hub runs:",
+    text: "Everything that is open here stays as it is. Paste a new link to come back; this command prints one on the machine where the hub runs:",
   },
   settings: {
     title: "Settings",

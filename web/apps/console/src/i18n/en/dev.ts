@@ -8,7 +8,8 @@ export const dev = {
   filter: "Filter actions",
   count: "{count} actions",
   countOf: "{count} of {all} actions",
-  sideEffects: { read: "reads", write: "writes", destructive: "destructive" },
+  sideEffects: { read: "reads", write: "changes", destructive: "destroys" },
+  legend: "What the marks mean",
   asksFirst: "asks first",
   peopleOnly: "people only",
   deprecated: "deprecated",
@@ -23,8 +24,8 @@ export const dev = {
   key: "Idempotency key",
   keyHelp: "The same key with the same input gives the same result again.",
   formCannot: "The form cannot show all of this, so it stays JSON.",
-  run: "Run",
-  runAsk: "Run…",
+  asks: "{deed}…",
+  callRead: "Call {name} (reads only)",
   runKey: "Run the action",
   runsAlready: "It still runs.",
   stop: "Stop",
@@ -59,6 +60,7 @@ export const dev = {
   keepRunning: "Keep it running",
   effect: {
     run: "{deed}",
+    call: "Call action: {name}",
     stop: "Stop action: {name}",
   },
   form: {

@@ -4,7 +4,7 @@ export const failures = {
   UNSUPPORTED_SURFACE: { title: "The action cannot be called from here", next: "Call the action from one of the surfaces in its `supportedSurfaces`." },
   VALIDATION_ERROR: { title: "The input is not valid", next: "Correct the input at each path listed in `issues` and call again." },
   CONFIRMATION_REQUIRED: { title: "The action wants to be confirmed", next: "Check what the action will do, then repeat the call with the confirmation flag (`confirm: true`, `--confirm`)." },
-  AUTHENTICATION_ERROR: { title: "You are not logged in", next: "Sign in or send a valid token, then repeat the call." },
+  AUTHENTICATION_ERROR: { title: "You are not logged in", next: "Log in with a new link from `runyard open --print`, then try again. A program sends a valid token." },
   AUTHORIZATION_ERROR: { title: "You are not allowed to do this", next: "Ask whoever administers this project to allow you this action." },
   OUTPUT_SERIALIZATION_ERROR: { title: "The answer could not be written as JSON", next: "Change the action's handler to return plain JSON within the documented limits." },
   OUTPUT_VALIDATION_ERROR: { title: "The answer does not match its schema", next: "Make the action's handler and its output schema agree at each path listed in `issues`." },

@@ -6,6 +6,6 @@ export const login = {
   notACode: "That is neither a login link nor its code of 64 characters.",
   logIn: "Log in to this hub",
   sending: "Logging in…",
-  used: "This link has been used or has expired. Make a new one with `runyard open`.",
+  used: "This link has been used or has expired. Make a new one with {command}.",
   failed: "Logging in failed: {message}",
 };

@@ -1,5 +1,8 @@
 // Words of the run page.
+import { known } from "./known";
+
 export const run = {
+  known,
   // Head
   lastEvent: "Last event",
   elapsed: "Elapsed",
@@ -19,6 +22,9 @@ export const run = {
   nowState: "The run is now: {state}",
   refusedTitle: "This run cannot be shown",
   allRuns: "All runs",
+  noRunTitle: "This is no run's id",
+  noRunMeans: "A run's id is run_ and 32 characters. This address names something else, or was cut.",
+  undoTitle: "Take back what {run} applied",
   refused: {
     permission: "Your role may look at runs, but not write to them.",
     unknown: "The run is not loaded yet.",
@@ -243,6 +249,13 @@ export const run = {
   },
   unusedOne: "One approval was given and not used.",
   unusedMany: "{count} approvals were given and not used.",
+  completedUndo: "Completed. What was applied was taken back.",
+  takenBack: "What it applied was taken back later, by",
+  undoneOne: "1 file taken back",
+  undoneMany: "{count} files taken back",
+  undoOne: "1 file to take back",
+  undoMany: "{count} files to take back",
+  noChanges: "No changes",
   reviewDiff: "Review diff (read-only)",
   noDiff: "No diff: nobody looked at a checkout",
   noArtifacts: "No artifacts were made",

@@ -61,7 +61,7 @@ export const system = {
     goneAbout: "Runs wait until it is back. Start it again with runyard up.",
     version: "Version",
     sandbox: "Sandbox",
-    active: "Active runs",
+    active: "Runs at work here",
   },
   workspaces: {
     title: "Workspaces",

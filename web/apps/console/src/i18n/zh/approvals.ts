@@ -45,6 +45,7 @@ export const approvals = {
     onceHelp: "只限这一个请求。",
     runHelp: "此 Run 中相同的请求，不论出现几次。",
     looking: "正在查看该规则会允许什么…",
+    notLooked: "无法显示该规则会允许什么：请选择“一次”或“此 Run”。",
     sessionRule: "为本会话的 Run 保存一条规则：{agent} 可以在 {workspace} 中这样做。",
     projectRule: "保存一条规则，直到被移除：{agent} 可以在 {workspace} 中这样做。",
     covers: "规则范围：{covers}。",
@@ -112,7 +113,7 @@ export const approvals = {
   protected: "{count} 个受保护的文件不在其中：只有在差异中按名称选中才会应用。",
   onlyProtected: "只有受保护的文件有改动。请在差异中按名称选择。",
   redacted: "其中一部分已隐去：密钥所在处是占位符。",
-  hidden: "隐藏字符会写明，例如 ⟨U+202E⟩。",
+  hidden: "隐藏字符会写明，过长的空白会计数，例如 ⟨U+202E⟩ 和 ⟨␠×400⟩。",
   facts: {
     in: "位置",
     checkout: "{workspace} 的检出",
@@ -155,7 +156,6 @@ export const approvals = {
   back: "返回",
   typeWord: "输入 {word} 以启用按钮",
   typeMissing: "请先输入 {word}。",
-  spaceHint: "Enter 不会产生效果。请在按钮上按空格键。",
   answerFirst: "请先填写回答。",
   answerLabel: "你的回答",
   snooze: {

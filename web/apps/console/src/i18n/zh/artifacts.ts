@@ -18,6 +18,7 @@ export const artifacts = {
   ownChange: "此 Run 的改动有专门的位置，可逐个文件查看。",
   openDiff: "查看差异",
   noApproval: "无",
+  claimed: "由 Agent 声称",
   redacted: "已去除密钥或私有路径",
   peopleOnly: "尚无人检查其中的隐私内容，因此只向人显示",
   copyDigest: "复制摘要",

@@ -15,6 +15,8 @@ export const common = {
   },
   menu: "菜单",
   close: "关闭",
+  justAppeared: "刚刚出现或移动：请先看清内容，按钮稍后可用。",
+  spaceHint: "Enter 不会产生效果。请在按钮上按空格键。",
   search: "搜索",
   newRun: "新建 Run",
   approvalsWaiting: "有 {count} 项审批等待决定",
@@ -118,7 +120,7 @@ export const common = {
   },
   session: {
     ended: "会话已结束",
-    text: "此处打开的内容会保留。请在运行 Hub 的机器上生成新的链接，重新登录：",
+    text: "此处打开的内容都会保留。粘贴一个新的链接即可回来；在运行 Hub 的机器上用此命令输出链接：",
   },
   settings: {
     title: "设置",

@@ -8,7 +8,8 @@ export const dev = {
   filter: "筛选 action",
   count: "{count} 个 action",
   countOf: "{all} 个 action 中的 {count} 个",
-  sideEffects: { read: "读取", write: "写入", destructive: "破坏性" },
+  sideEffects: { read: "读取", write: "更改", destructive: "销毁" },
+  legend: "标记的含义",
   asksFirst: "先询问",
   peopleOnly: "仅限人",
   deprecated: "已弃用",
@@ -23,8 +24,8 @@ export const dev = {
   key: "幂等键",
   keyHelp: "相同的键和相同的输入会再次给出相同的结果。",
   formCannot: "表单无法完整显示这些内容，因此保持 JSON。",
-  run: "运行",
-  runAsk: "运行…",
+  asks: "{deed}…",
+  callRead: "调用 {name}（只读）",
   runKey: "运行此 action",
   runsAlready: "它仍在运行。",
   stop: "停止",
@@ -59,6 +60,7 @@ export const dev = {
   keepRunning: "让它继续运行",
   effect: {
     run: "{deed}",
+    call: "调用 action：{name}",
     stop: "停止 action：{name}",
   },
   form: {

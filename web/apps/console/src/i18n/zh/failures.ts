@@ -4,7 +4,7 @@ export const failures = {
   UNSUPPORTED_SURFACE: { title: "不能从这里调用该 action", next: "请从其 `supportedSurfaces` 中的入口调用。" },
   VALIDATION_ERROR: { title: "输入无效", next: "修正 `issues` 中列出的每一处输入，再重新调用。" },
   CONFIRMATION_REQUIRED: { title: "该 action 需要明确同意", next: "先看清该 action 会做什么，再带上同意标志重新调用（`confirm: true`、`--confirm`）。" },
-  AUTHENTICATION_ERROR: { title: "你尚未登录", next: "登录或提供有效的 token，再重新调用。" },
+  AUTHENTICATION_ERROR: { title: "你尚未登录", next: "用 `runyard open --print` 给出的新链接登录，然后再试一次。程序需提供有效的 token。" },
   AUTHORIZATION_ERROR: { title: "你没有权限执行此操作", next: "请项目管理员授予你该 action 的权限。" },
   OUTPUT_SERIALIZATION_ERROR: { title: "结果无法写成 JSON", next: "修改该 action 的处理程序，使其在文档规定的限制内返回普通 JSON。" },
   OUTPUT_VALIDATION_ERROR: { title: "结果不符合其 schema", next: "使处理程序与输出 schema 在 `issues` 列出的每一处保持一致。" },

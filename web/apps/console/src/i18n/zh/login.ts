@@ -6,6 +6,6 @@ export const login = {
   notACode: "这既不是登录链接，也不是其中的 64 位代码。",
   logIn: "登录此 Hub",
   sending: "正在登录…",
-  used: "此链接已被使用或已过期。请用 `runyard open` 生成新的链接。",
+  used: "此链接已被使用或已过期。请用 {command} 生成新的链接。",
   failed: "登录失败：{message}",
 };

@@ -1,5 +1,8 @@
 // 运行页面的文字。
+import { known } from "./known";
+
 export const run = {
+  known,
   lastEvent: "最近事件",
   elapsed: "已用时",
   cost: "费用",
@@ -18,6 +21,9 @@ export const run = {
   nowState: "Run 现在的状态：{state}",
   refusedTitle: "无法显示此 Run",
   allRuns: "全部 Run",
+  noRunTitle: "这不是 Run 的 ID",
+  noRunMeans: "Run 的 ID 是 run_ 加 32 个字符。此地址指的是别的内容，或被截断了。",
+  undoTitle: "撤回 {run} 所应用的更改",
   refused: {
     permission: "你的角色可以查看 Run，但不能写入。",
     unknown: "Run 尚未载入。",
@@ -235,6 +241,13 @@ export const run = {
   },
   unusedOne: "有 1 项已给出的批准没有用到。",
   unusedMany: "有 {count} 项已给出的批准没有用到。",
+  completedUndo: "已完成。先前应用的更改已撤回。",
+  takenBack: "它所应用的更改后来已撤回，由",
+  undoneOne: "已撤回 1 个文件",
+  undoneMany: "已撤回 {count} 个文件",
+  undoOne: "将撤回 1 个文件",
+  undoMany: "将撤回 {count} 个文件",
+  noChanges: "没有更改",
   reviewDiff: "查看差异（只读）",
   noDiff: "没有差异：没有检出副本可查看",
   noArtifacts: "没有产生产物",

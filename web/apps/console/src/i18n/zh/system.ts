@@ -61,7 +61,7 @@ export const system = {
     goneAbout: "Run 会等它回来。用 runyard up 重新启动。",
     version: "版本",
     sandbox: "沙箱",
-    active: "活动的 Run",
+    active: "正在此执行的 Run",
   },
   workspaces: {
     title: "工作区",

@@ -1,7 +1,7 @@
 // The decision on one approval: scope, answer, rejection, and the effect. The same in the run's panel and in the inbox.
-import { useId, useState, type KeyboardEvent, type ReactNode } from "react";
+import { useId, useState, type ReactNode } from "react";
 import { t, useLanguage } from "../../i18n";
-import { announce, Button, EffectButton, ErrorNote, Icon, useNow } from "../../ui";
+import { Button, EffectButton, ErrorNote, Icon, useNow } from "../../ui";
 import type { FormIssue } from "../../ui/schema-form";
 import { chosenInDiff } from "../diff/reviews";
 import { meaningOf, type Asked } from "./asked";
@@ -10,7 +10,7 @@ import { appliedFiles, askIcon, effectLabel, inWords, short, typedWord, type Sco
 import { useMay } from "./may";
 import { answerOf, asText, QuestionForm, type Given } from "./question";
 import { RejectForm } from "./reject";
-import { ScopeChoice } from "./scope";
+import { ScopeChoice, useRule, type Looked } from "./scope";
 import type { Stage } from "./sending";
 import { Snooze } from "./snooze";
 
@@ -22,16 +22,6 @@ export interface RunFacts {
   carries: boolean;
 }
 
-const TAKES_EFFECT = ".btn--effect, .btn--danger, .decides";
-
-/** Enter takes no effect, wherever the focus is: a button that does so is pressed with Space, or with a pointer. */
-export function keepEnter(event: KeyboardEvent): void {
-  const target = event.target;
-  if (event.key !== "Enter" || !(target instanceof HTMLElement) || !target.closest(TAKES_EFFECT)) return;
-  event.preventDefault();
-  announce(t("approvals.spaceHint"));
-}
-
 /** Everything below the content of an open approval. */
 export function DecisionFoot({ asked, facts, large = false }: { asked: Asked; facts: RunFacts; large?: boolean }) {
   useLanguage();
@@ -40,6 +30,7 @@ export function DecisionFoot({ asked, facts, large = false }: { asked: Asked; fa
   const [scope, setScope] = useState<Scope>("once");
   const [rejecting, setRejecting] = useState(false);
   const [typed, setTyped] = useState("");
+  const looked = useRule(asked, facts.sessionId, scope);
   const [given, setGiven] = useState<Given>({ kind: "nothing" });
   const [issues, setIssues] = useState<readonly FormIssue[]>([]);
   const expired = useNow() > Date.parse(asked.expiresAt);
@@ -59,7 +50,7 @@ export function DecisionFoot({ asked, facts, large = false }: { asked: Asked; fa
     );
   }
   const label = inWords(effectLabel(ask, scope, answer?.ok ? short(asText(answer.value)) : undefined));
-  const refusedReason = may === null ? t("common.loading") : whyNot({ asked, expired, word, typed, answer });
+  const refusedReason = may === null ? t("common.loading") : whyNot({ asked, expired, looked, word, typed, answer });
   function take(): void {
     if (answer && !answer.ok) {
       setIssues([...answer.issues]);
@@ -68,12 +59,13 @@ export function DecisionFoot({ asked, facts, large = false }: { asked: Asked; fa
     void decide({ says: "approve", scope, ...(answer?.ok && { answer: answer.value }) });
   }
   return (
-    <div className="decision" onKeyDownCapture={keepEnter}>
+    <div className="decision">
       {asked.denied !== null && <Warning>{t("approvals.denied", { reason: asked.denied })}</Warning>}
       {expired && <Warning>{t("approvals.expired")}</Warning>}
       <StageNote stage={stage} onDismiss={dismiss} />
       {rejecting ? (
         <RejectForm
+          about={`${asked.id} ${asked.digest}`}
           meaning={meaning}
           question={question}
           canRevise={ask.kind === "apply" && !ask.undo && !facts.carries}
@@ -85,7 +77,7 @@ export function DecisionFoot({ asked, facts, large = false }: { asked: Asked; fa
       ) : (
         <>
           {question && <QuestionForm id={asked.id} schema={ask.answerSchema} given={given} onChange={setGiven} issues={issues} />}
-          {asked.denied === null && <ScopeChoice asked={asked} sessionId={facts.sessionId} scope={scope} onChange={setScope} />}
+          {asked.denied === null && <ScopeChoice asked={asked} looked={looked} scope={scope} onChange={setScope} />}
           {word !== null && asked.denied === null && <TypedWord word={word} typed={typed} onChange={setTyped} />}
           <div className="acts">
             <Button
@@ -103,6 +95,7 @@ export function DecisionFoot({ asked, facts, large = false }: { asked: Asked; fa
               danger={dangerous}
               large={large}
               label={label}
+              about={`${asked.id} ${asked.digest} ${looked.kind}`}
               pending={sending}
               disabledReason={sending ? undefined : refusedReason}
               onClick={take}
@@ -117,15 +110,19 @@ export function DecisionFoot({ asked, facts, large = false }: { asked: Asked; fa
   );
 }
 
-function whyNot({ asked, expired, word, typed, answer }: {
+function whyNot({ asked, expired, looked, word, typed, answer }: {
   asked: Asked;
   expired: boolean;
+  looked: Looked;
   word: string | null;
   typed: string;
   answer: { ok: boolean; issues?: readonly FormIssue[] } | null;
 }): string | undefined {
   if (asked.denied !== null) return t("approvals.deniedShort");
   if (expired) return t("approvals.expired");
+  // Nobody stores a rule without having seen what it would allow.
+  if (looked.kind === "looking") return t("approvals.scope.looking");
+  if (looked.kind === "failed") return t("approvals.scope.notLooked");
   if (asked.ask.kind === "apply" && appliedFiles(asked.ask) === 0) return t("approvals.onlyProtected");
   // The effect would take all of it, and somebody has chosen less: it is applied where it was chosen.
   if (asked.ask.kind === "apply" && chosenInDiff(asked.runId)) return t("diff.chosenThere");

@@ -33,7 +33,7 @@ export function ApprovalDetail({ id, changed }: { id: string; changed: number })
   }
   return (
     <section className="look" aria-busy={error === null}>
-      <div className="look__body scroll">
+      <div className="look__body">
         {error ? <ErrorNote error={error} /> : <p className="muted">{t("approvals.loading")}</p>}
       </div>
     </section>
@@ -58,7 +58,7 @@ function Shown({ view, onChanged }: { view: actions.ApprovalView; onChanged: () 
   useShortcut("a", "approvals.keys.focus", () => focusReview(body.current));
   return (
     <section className="look" aria-label={t(headingKey(asked.ask))} data-approval={asked.id}>
-      <div className="look__body scroll" ref={body}>
+      <div className="look__body" ref={body}>
         <Head asked={asked} />
         <Exact ask={asked.ask} redacted={asked.redacted} heading />
         <Facts

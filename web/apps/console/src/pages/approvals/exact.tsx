@@ -1,19 +1,20 @@
 // Exactly what is asked, in full: nothing shortened, nothing hidden.
 import type { ReactNode } from "react";
 import { plural, t, useLanguage } from "../../i18n";
-import { Block, Icon, KeyValue, visible } from "../../ui";
+import { Block, exact, exactName, Icon, KeyValue, visible } from "../../ui";
 import { PatchView } from "../diff/patch-view";
 import { appliedFiles, hostPort } from "./label";
 import type { Ask } from "./request";
 
-/** How many files of a patch are named in a list. */
+/** How many files of changes are named in a list; all of them are in the diff. */
 const FILES_SHOWN = 12;
 
 /** Whether the text has characters that would not show. */
-export function hasHidden(value: unknown): boolean {
-  if (typeof value === "string") return visible(value) !== value.replace(/\r\n/g, "\n");
-  if (Array.isArray(value)) return value.some(hasHidden);
-  return typeof value === "object" && value !== null && Object.values(value).some(hasHidden);
+export function hasHidden(value: unknown, shown: (text: string) => string = exact): boolean {
+  const hides = (each: unknown): boolean => hasHidden(each, shown);
+  if (typeof value === "string") return shown(value) !== value.replace(/\r\n/g, "\n");
+  if (Array.isArray(value)) return value.some(hides);
+  return typeof value === "object" && value !== null && Object.values(value).some(hides);
 }
 
 /** The content of a request with what must be known to read it. */
@@ -24,7 +25,7 @@ export function Exact({ ask, redacted, heading = false }: { ask: Ask; redacted: 
       {heading && <p className="label">{t(`approvals.exactly.${ask.kind}`)}</p>}
       <Content ask={ask} />
       {redacted && <Note icon="lock">{t("approvals.redacted")}</Note>}
-      {hasHidden(ask) && <Note icon="high">{t("approvals.hidden")}</Note>}
+      {hasHidden(ask, ask.kind === "question" ? visible : exact) && <Note icon="high">{t("approvals.hidden")}</Note>}
     </div>
   );
 }
@@ -41,14 +42,14 @@ function Content({ ask }: { ask: Ask }): ReactNode {
   const label = t(`approvals.exactly.${ask.kind}`);
   const plain = (text: string) => (
     <Block wrap label={label}>
-      <b>{visible(text)}</b>
+      <b>{exact(text)}</b>
     </Block>
   );
   switch (ask.kind) {
     case "shell":
       return (
         <Block command wrap label={label}>
-          <b>{visible(ask.command)}</b>
+          <b>{exact(ask.command)}</b>
         </Block>
       );
     case "read":
@@ -57,19 +58,25 @@ function Content({ ask }: { ask: Ask }): ReactNode {
       return (
         <>
           <p className="exact__path">
-            <code>{visible(ask.path)}</code>
+            <code>{exactName(ask.path)}</code>
           </p>
           {ask.content === undefined ? (
             <p className="muted t12">{t("approvals.exactly.writeUnknown")}</p>
           ) : (
             <Block wrap label={label}>
-              {visible(ask.content)}
+              {exact(ask.content)}
             </Block>
           )}
         </>
       );
     case "patch":
-      return ask.patch === "" ? <Files files={ask.files} total={ask.files.length} /> : <PatchView patch={ask.patch} />;
+      // What the hub took from the patch, all of it, beside the patch as it is: neither stands for the other.
+      return (
+        <>
+          <Files files={ask.files} shown={ask.files.length} total={ask.files.length} />
+          {ask.patch !== "" && <PatchView patch={ask.patch} />}
+        </>
+      );
     case "network":
       return plain(hostPort(ask));
     case "git_commit":
@@ -85,10 +92,10 @@ function Content({ ask }: { ask: Ask }): ReactNode {
       return (
         <>
           <KeyValue
-            pairs={[[t("approvals.facts.effect"), `${ask.action}: ${t(`approvals.facts.sideEffects.${ask.sideEffects}`)}`]]}
+            pairs={[[t("approvals.facts.effect"), `${exactName(ask.action)}: ${t(`approvals.facts.sideEffects.${ask.sideEffects}`)}`]]}
           />
           <Block wrap label={label}>
-            {visible(JSON.stringify(ask.input, null, 2) ?? "")}
+            {exact(JSON.stringify(ask.input, null, 2) ?? "")}
           </Block>
         </>
       );
@@ -101,7 +108,7 @@ function Content({ ask }: { ask: Ask }): ReactNode {
     case "unknown":
       return (
         <Block wrap label={label}>
-          {visible(JSON.stringify(ask.raw, null, 2) ?? "")}
+          {exact(JSON.stringify(ask.raw, null, 2) ?? "")}
         </Block>
       );
   }
@@ -117,13 +124,13 @@ function Applied({ ask }: { ask: Extract<Ask, { kind: "apply" }> }) {
   );
 }
 
-function Files({ files, total }: { files: readonly string[]; total: number }) {
-  const shown = files.slice(0, FILES_SHOWN);
+function Files({ files, shown: most = FILES_SHOWN, total }: { files: readonly string[]; shown?: number; total: number }) {
+  const shown = files.slice(0, most);
   const more = total - shown.length;
   return (
     <ul className="block files2">
       {shown.map((file) => (
-        <li key={file}>{visible(file)}</li>
+        <li key={file}>{exactName(file)}</li>
       ))}
       {more > 0 && <li className="muted">{t("approvals.filesMore", { count: more })}</li>}
     </ul>

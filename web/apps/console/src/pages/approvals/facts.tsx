@@ -2,16 +2,18 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { maybe, t, useLanguage } from "../../i18n";
-import { Clock, clockText, durationText, Icon, KeyValue, useNow, visible } from "../../ui";
+import { told } from "../../i18n/known";
+import { Clock, clockText, durationText, exactName, Icon, KeyValue, useNow, visible } from "../../ui";
 import type { Asked } from "./asked";
 import { asText } from "./question";
 import type { Ask } from "./request";
 
 /** Where it would happen, in words. */
 export function placeText(asked: Asked): string {
-  const { ask, workspace } = asked;
+  const { ask } = asked;
+  const workspace = visible(asked.workspace);
   if (ask.kind === "shell" && ask.cwd !== "." && ask.cwd !== "") {
-    return t("approvals.facts.checkoutAt", { path: visible(ask.cwd), workspace });
+    return t("approvals.facts.checkoutAt", { path: exactName(ask.cwd), workspace });
   }
   return t("approvals.facts.checkout", { workspace });
 }
@@ -61,7 +63,7 @@ export function Facts({ asked, run }: {
       <KeyValue
         pairs={[
           ...own,
-          [t("approvals.facts.because"), visible(asked.reason)],
+          [t("approvals.facts.because"), visible(told(asked.reason))],
           [t("approvals.facts.recorded"), run.actor === null ? undefined : t("approvals.facts.actsAs", { actor: run.actor })],
           [t("approvals.facts.ifUnanswered"), unanswered],
           [t("approvals.snooze.label"), until],
@@ -78,8 +80,8 @@ export function Facts({ asked, run }: {
               {run.state}
             </span>,
           ],
-          [t("approvals.facts.agent"), asked.agentId],
-          [t("approvals.facts.workspace"), asked.workspace],
+          [t("approvals.facts.agent"), visible(asked.agentId)],
+          [t("approvals.facts.workspace"), visible(asked.workspace)],
           [t("approvals.facts.asked"), asked.askedAt === null ? undefined : <Asking key="asked" asked={asked} />],
           [t("approvals.facts.session"), run.sessionId === null ? undefined : <code key="s">{shortId(run.sessionId)}</code>],
         ]}
@@ -118,7 +120,7 @@ export function shortId(id: string): string {
 
 /** How it ended, in a sentence. */
 export function decidedText(asked: Asked): string {
-  const actor = asked.decided?.by ?? "";
+  const actor = visible(asked.decided?.by ?? "");
   switch (asked.state) {
     case "approved":
       return t("approvals.decided.approved", { actor });

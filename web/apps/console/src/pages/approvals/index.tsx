@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { taskTitle } from "../../app/run-title";
 import { plural, t, useLanguage } from "../../i18n";
 import { durationText, Elapsed, Empty, ErrorNote, Icon, Kbd, LiveBadge, PageHead, Risk, Segmented } from "../../ui";
-import { useNow, useShortcut } from "../../ui";
+import { useNow, useShortcut, visible } from "../../ui";
 import { byRisk, fromList, isSnoozed, type Asked } from "./asked";
 import { ApprovalDetail } from "./detail";
 import { decidedText, Expiry } from "./facts";
@@ -164,8 +164,8 @@ function AskedRow({ asked, title, selected, snoozed }: {
       </span>
       <span className="wait">{asked.askedAt !== null && <Elapsed since={asked.askedAt} />}</span>
       <span className="sub">
-        <span className="trunc">{title ?? asked.workspace}</span>
-        <span>&nbsp;· {asked.agentId}</span>
+        <span className="trunc">{visible(title ?? asked.workspace)}</span>
+        <span>&nbsp;· {visible(asked.agentId)}</span>
       </span>
       <span className="exp">{snoozed ? t("approvals.group.snoozed") : <Expiry asked={asked} />}</span>
     </Link>
@@ -190,7 +190,7 @@ function GoneRow({ asked, selected }: { asked: Asked; selected: boolean }) {
       <span className="sub">
         <span className="trunc">
           {decidedText(asked)}
-          {asked.decided?.reason && `: ${t("approvals.decided.reason", { reason: asked.decided.reason })}`}
+          {asked.decided?.reason && `: ${t("approvals.decided.reason", { reason: visible(asked.decided.reason) })}`}
         </span>
       </span>
     </Link>

@@ -3,7 +3,7 @@ import { t, type Key, type Values } from "../../i18n";
 import type { EffectLabel } from "../../ui/button";
 import { effect, type EffectKey } from "../../ui/effect";
 import type { IconName } from "../../ui/icon";
-import { visible } from "../../ui/text";
+import { exact } from "../../ui/visible";
 import type { Ask } from "./request";
 
 /** How far a yes reaches. */
@@ -18,14 +18,15 @@ export interface Label {
   code?: string;
 }
 
-/** So much of an object stands on a button; all of it is shown above. */
+/** So much of an object stands on a button, from its start and from its end; all of it is shown above. */
 const OBJECT_CHARS_MAX = 80;
+const END_CHARS = 32;
 /** A longer word is not typed by anybody. */
 const WORD_CHARS_MAX = 64;
 
 /** The words of a label. */
 export function inWords(label: Label): EffectLabel {
-  return effect(label.key, label.values, label.code === undefined ? undefined : short(visible(label.code)));
+  return effect(label.key, label.values, label.code === undefined ? undefined : short(exact(label.code)));
 }
 
 /** The effect that the button takes: verb, object and scope. `answer` is what a question would be answered with. */
@@ -124,11 +125,12 @@ export function askIcon(ask: Ask): IconName {
   return ask.kind === "apply" && ask.undo ? "retry" : ICONS[ask.kind];
 }
 
-/** The object as one line that fits a button. */
+/** The object as one line that fits a button. What is left out is in its middle: the end of a command counts like its start. */
 export function short(object: string): string {
   const line = object.trim().replace(/\s*\n\s*/g, " ⏎ ");
   const letters = [...line];
-  return letters.length > OBJECT_CHARS_MAX ? `${letters.slice(0, OBJECT_CHARS_MAX).join("")}…` : line;
+  if (letters.length <= OBJECT_CHARS_MAX) return line;
+  return `${letters.slice(0, OBJECT_CHARS_MAX - END_CHARS).join("")} … ${letters.slice(-END_CHARS).join("")}`;
 }
 
 /** What is typed before a high-risk effect is enabled: a name out of the request itself. */

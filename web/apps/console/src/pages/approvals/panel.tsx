@@ -3,6 +3,7 @@ import { useData, type RunSnapshot } from "@runyard/react";
 import { Link } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
 import { plural, t, useLanguage } from "../../i18n";
+import { told } from "../../i18n/known";
 import { Elapsed, Icon, Risk, useNow, useShortcut, visible } from "../../ui";
 import { fromEvents, isSnoozed, type Asked } from "./asked";
 import { useNewest, useStage } from "./decide";
@@ -176,7 +177,7 @@ function Bind({ asked, snoozed }: { asked: Asked; snoozed: boolean }) {
         </span>
       )}
       <span>
-        {t("approvals.facts.because")} <b>{visible(asked.reason)}</b>
+        {t("approvals.facts.because")} <b>{visible(told(asked.reason))}</b>
       </span>
       <Expiry asked={asked} />
       {snoozed && <span>{t("approvals.group.snoozed")}</span>}

@@ -20,7 +20,9 @@ export function rejectLabel(meaning: Meaning, question: boolean): EffectKey {
 }
 
 /** The form of a rejection. */
-export function RejectForm({ meaning, question, canRevise, pending, onReject, onRevise, onBack }: {
+export function RejectForm({ about, meaning, question, canRevise, pending, onReject, onRevise, onBack }: {
+  /** The id and the digest of what is rejected. */
+  about: string;
   meaning: Meaning;
   question: boolean;
   /** Whether there is an agent that could try again. */
@@ -56,6 +58,7 @@ export function RejectForm({ meaning, question, canRevise, pending, onReject, on
         <EffectButton
           className="push"
           danger
+          about={about}
           label={effect(back ? "approvals.effect.revise" : rejectLabel(meaning, question))}
           pending={pending}
           disabledReason={missing}

@@ -1,12 +1,15 @@
 // How far a yes reaches. Beyond its run it is a rule, and what that rule would allow is shown before it is meant.
 import { useClient, useHub, type actions } from "@runyard/react";
-import { useEffect, useId, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 import { t, useLanguage } from "../../i18n";
-import { ErrorNote, visible } from "../../ui";
+import { ErrorNote, exact, visible } from "../../ui";
 import type { Asked } from "./asked";
 import { ruleFor, SCOPES, scopesFor, type Scope } from "./label";
 
-type Looked =
+/** What is known of the rule that a yes would be. */
+export type Looked =
+  /** It would be none. */
+  | { kind: "none" }
   | { kind: "looking" }
   | { kind: "rule"; rule: actions.PolicyAddOutput }
   | { kind: "failed"; error: { code: string; message: string } };
@@ -15,9 +18,9 @@ type Looked =
 const ALSO_SHOWN = 8;
 
 /** The choice of a scope, with what it means. */
-export function ScopeChoice({ asked, sessionId, scope, onChange }: {
+export function ScopeChoice({ asked, looked, scope, onChange }: {
   asked: Asked;
-  sessionId: string | null;
+  looked: Looked;
   scope: Scope;
   onChange: (scope: Scope) => void;
 }) {
@@ -50,27 +53,27 @@ export function ScopeChoice({ asked, sessionId, scope, onChange }: {
           );
         })}
       </div>
-      <ScopeMeans asked={asked} sessionId={sessionId} scope={scope} />
+      <ScopeMeans asked={asked} looked={looked} scope={scope} />
       {!offered.includes("project") && <p className="ask__why">{t("approvals.scope.onlyRun")}</p>}
       {!lasting && offered.includes("project") && <p className="ask__why">{t("approvals.scope.needsPolicy")}</p>}
     </fieldset>
   );
 }
 
-function ScopeMeans({ asked, sessionId, scope }: { asked: Asked; sessionId: string | null; scope: Scope }) {
+function ScopeMeans({ asked, looked, scope }: { asked: Asked; looked: Looked; scope: Scope }) {
   if (scope === "once") return <p className="ask__why">{t("approvals.scope.onceHelp")}</p>;
   if (scope === "run") return <p className="ask__why">{t("approvals.scope.runHelp")}</p>;
-  return <Rule asked={asked} sessionId={sessionId} scope={scope} />;
-}
-
-function Rule({ asked, sessionId, scope }: { asked: Asked; sessionId: string | null; scope: "session" | "project" }) {
-  const looked = useRule(asked, sessionId, scope);
-  const about = { agent: asked.agentId, workspace: asked.workspace };
+  const about = { agent: visible(asked.agentId), workspace: visible(asked.workspace) };
   return (
     <div className="scope__rule" aria-live="polite">
       <p>{t(scope === "session" ? "approvals.scope.sessionRule" : "approvals.scope.projectRule", about)}</p>
       {looked.kind === "looking" && <p className="muted">{t("approvals.scope.looking")}</p>}
-      {looked.kind === "failed" && <ErrorNote error={{ issues: [], ...looked.error }} />}
+      {looked.kind === "failed" && (
+        <>
+          <p>{t("approvals.scope.notLooked")}</p>
+          <ErrorNote error={{ issues: [], ...looked.error }} />
+        </>
+      )}
       {looked.kind === "rule" && <Covered rule={looked.rule} />}
     </div>
   );
@@ -82,7 +85,7 @@ function Covered({ rule }: { rule: actions.PolicyAddOutput }) {
   const also = preview?.also.slice(0, ALSO_SHOWN) ?? [];
   return (
     <>
-      <p>{t("approvals.scope.covers", { covers: visible(covers) })}</p>
+      <p>{t("approvals.scope.covers", { covers: exact(covers) })}</p>
       {hint && <p className="muted">{visible(hint)}</p>}
       {preview && (
         <p className="muted">
@@ -93,7 +96,7 @@ function Covered({ rule }: { rule: actions.PolicyAddOutput }) {
         <p>
           {t("approvals.scope.also")}{" "}
           {also.map((one) => (
-            <code key={one.what}>{visible(one.what)}</code>
+            <code key={one.what}>{exact(one.what)}</code>
           ))}
         </p>
       )}
@@ -101,23 +104,31 @@ function Covered({ rule }: { rule: actions.PolicyAddOutput }) {
   );
 }
 
-function useRule(asked: Asked, sessionId: string | null, scope: "session" | "project"): Looked {
+const isLasting = (scope: Scope): scope is "session" | "project" => scope === "session" || scope === "project";
+
+/** What the rule would allow that a yes of this scope is, as the hub says it. */
+export function useRule(asked: Asked, sessionId: string | null, scope: Scope): Looked {
   const client = useClient();
-  const [looked, setLooked] = useState<Looked>({ kind: "looking" });
+  const [found, setFound] = useState<{ for: string; looked: Looked } | null>(null);
   const { ask, agentId, workspace } = asked;
+  const says = isLasting(scope) ? ruleFor(ask) : null;
+  const session = scope === "session" && sessionId !== null ? { session: sessionId } : {};
+  const rule = says && isLasting(scope) && { effect: "allow" as const, ...says, agent: agentId, workspace, scope, dryRun: true, ...session };
+  const wanted = rule ? JSON.stringify(rule) : null;
+  const wantedRule = useRef(rule);
+  wantedRule.current = rule;
   useEffect(() => {
-    const says = ruleFor(ask);
-    if (says === null) return;
+    if (wanted === null || !wantedRule.current) return;
     let current = true;
-    setLooked({ kind: "looking" });
-    const session = scope === "session" && sessionId !== null ? { session: sessionId } : {};
-    const rule = { effect: "allow" as const, ...says, agent: agentId, workspace, scope, dryRun: true, ...session };
-    void client.call("policy_add", rule, { confirm: true }).then((envelope) => {
-      if (current) setLooked(envelope.ok ? { kind: "rule", rule: envelope.data } : { kind: "failed", error: envelope.error });
+    void client.call("policy_add", wantedRule.current, { confirm: true }).then((envelope) => {
+      const looked: Looked = envelope.ok ? { kind: "rule", rule: envelope.data } : { kind: "failed", error: envelope.error };
+      if (current) setFound({ for: wanted, looked });
     });
     return () => {
       current = false;
     };
-  }, [client, ask, agentId, workspace, sessionId, scope]);
-  return looked;
+  }, [client, wanted]);
+  if (!isLasting(scope)) return { kind: "none" };
+  // An answer to another question is none.
+  return found !== null && found.for === wanted ? found.looked : { kind: "looking" };
 }

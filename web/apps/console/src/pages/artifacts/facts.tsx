@@ -60,14 +60,26 @@ function decision(artifact: Artifact, run: { id: string; snapshot: RunSnapshot }
   const given = own(artifact.facts, "applyStatus");
   const status = isOwn ? review?.status : typeof given === "string" ? given : undefined;
   const approval = isOwn ? review?.approvalId : own(artifact.facts, "approvalId");
+  // Only the hub knows what was applied and approved: what an agent gives beside a patch is no more than its word.
+  const claim = artifact.by?.kind === "agent" && <span className="chip">{t("artifacts.claimed")}</span>;
   return [
-    [t("artifacts.fact.applyStatus"), status && word("applyStatus", status)],
+    [
+      t("artifacts.fact.applyStatus"),
+      status && (
+        <>
+          {visible(word("applyStatus", status))} {claim}
+        </>
+      ),
+    ],
     [
       t("artifacts.fact.approval"),
       typeof approval === "string" ? (
-        <Link to="/approvals/$id" params={{ id: approval }}>
-          <code>{approval}</code>
-        </Link>
+        <>
+          <Link to="/approvals/$id" params={{ id: approval }}>
+            <code>{visible(approval)}</code>
+          </Link>{" "}
+          {claim}
+        </>
       ) : (
         t("artifacts.noApproval")
       ),

@@ -61,10 +61,27 @@ export function linesOf(text: string): string[] {
   return lines;
 }
 
-const BOUNDS = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'">`;
+const BOUNDS = [
+  `<meta http-equiv="Content-Security-Policy" content="default-src 'none'">`,
+  `<meta http-equiv="x-dns-prefetch-control" content="off">`,
+].join("");
+/** What leads elsewhere by itself, connects ahead, or holds a page of its own: no rule of a page's content stops all of that. */
+const LEADS_AWAY = "link, meta, base, script, template, iframe, frame, frameset, object, embed, portal, fencedframe";
+/** What is written out may be read as something else; after so many times it is given up. */
+const ROUNDS_MAX = 4;
 
 /** A page with its bounds written into it: whatever shows it, nothing in it runs, and nothing is fetched for it. */
 export function bounded(html: string): string {
   const type = /^\s*<!doctype[^>]*>/i.exec(html)?.[0] ?? "";
-  return `${type}${BOUNDS}${html.slice(type.length)}`;
+  // A template of a document that nobody sees: what is read into it is inert, and read as where no script runs.
+  const page = document.implementation.createHTMLDocument("").createElement("template");
+  let text = html.slice(type.length);
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    page.innerHTML = text;
+    const found = page.content.querySelectorAll(LEADS_AWAY);
+    if (round > 0 && found.length === 0) return `${type === "" ? "" : "<!doctype html>"}${BOUNDS}${text}`;
+    for (const element of found) element.remove();
+    text = page.innerHTML;
+  }
+  return BOUNDS;
 }

@@ -82,22 +82,27 @@ export function runOf(entry: Entry): string | undefined {
   return word(entry, "runId");
 }
 
+/** The approval that an entry is about. */
+export function approvalOf(entry: Entry): string | undefined {
+  return word(entry, "approvalId");
+}
+
 /** What kind of thing happened. */
 export function typeText(type: string): string {
   return maybe(`audit.types.${type.replaceAll(".", "_")}`) ?? type;
 }
 
-/** What was done, in a line. Names and ids are payload and stay as they are. */
-export function whatText(entry: Entry): string {
+/** What was done, in a line. Names and ids are payload and stay as they are; `about` says what an approval was about, where that is known. */
+export function whatText(entry: Entry, about?: string): string {
   const rule = own(entry.what, "rule");
   const ruleWords = ["effect", "kind", "match"].map((name) => own(rule, name)).filter((part) => typeof part === "string");
   switch (entry.type) {
     case "audit.login":
       return word(entry, "how") ?? "";
     case "audit.decision":
-      return join(listed(entry, "resolution"), word(entry, "approvalId"), word(entry, "reason"));
+      return join(listed(entry, "resolution"), about, word(entry, "approvalId"), word(entry, "reason"));
     case "audit.applied":
-      return join(word(entry, "approvalId"), word(entry, "commit"));
+      return join(about, word(entry, "approvalId"), word(entry, "commit"));
     case "audit.refused": {
       const repeated = word(entry, "repeated");
       return join(word(entry, "action"), repeated && t("audit.repeated", { count: repeated }));

@@ -17,7 +17,8 @@ export function AuditPage() {
   const { entries, more, loading, error, readOn } = useEntries(mayRead);
   const search = useSearch({ from: "/audit" });
   const navigate = useNavigate({ from: "/audit" });
-  const set = (next: typeof search) => void navigate({ search: { ...search, ...next }, replace: true });
+  const go = (next: typeof search, replace: boolean) => void navigate({ search: { ...search, ...next }, replace });
+  const set = (next: typeof search) => go(next, true);
   const shown = useMemo(() => found(entries, search), [entries, search]);
   const types = useMemo(() => [...new Set(entries.map((entry) => entry.type))].sort(), [entries]);
   const selected = entries.find((entry) => String(entry.sequence) === search.sel);
@@ -49,7 +50,7 @@ export function AuditPage() {
         }
       />
       <Verify onVerified={readOn} />
-      <Filters types={types} type={search.type ?? ""} actor={search.actor ?? ""} onChange={set} />
+      <Filters types={types} type={search.type ?? ""} actor={search.actor ?? ""} onChange={go} />
       {error && <ErrorNote error={error} />}
       <div className="split">
         <div className="fill">
@@ -61,7 +62,7 @@ export function AuditPage() {
               label={t("audit.title")}
             />
           ) : (
-            !loading && <Nothing all={entries.length} onClear={() => set({ type: "", actor: "" })} />
+            !loading && <Nothing all={entries.length} onClear={() => go({ type: "", actor: "" }, false)} />
           )}
           {more && (
             <div className="entries__more">
@@ -82,13 +83,14 @@ function Filters({ types, type, actor, onChange }: {
   types: readonly string[];
   type: string;
   actor: string;
-  onChange: (next: { type?: string; actor?: string }) => void;
+  /** `replace` is for what is typed letter by letter: going back undoes a choice. */
+  onChange: (next: { type?: string; actor?: string }, replace: boolean) => void;
 }) {
   return (
     <div className="filters filters--audit" role="search">
       <label className="field field--select">
         {t("audit.what")}
-        <select value={type} onChange={(event) => onChange({ type: event.target.value })}>
+        <select value={type} onChange={(event) => onChange({ type: event.target.value }, false)}>
           <option value="">{t("audit.anyType")}</option>
           {types.map((each) => (
             <option key={each} value={each}>
@@ -104,11 +106,11 @@ function Filters({ types, type, actor, onChange }: {
           type="search"
           value={actor}
           placeholder={t("audit.anyActor")}
-          onChange={(event) => onChange({ actor: event.target.value })}
+          onChange={(event) => onChange({ actor: event.target.value }, true)}
         />
       </label>
       {(type || actor) && (
-        <Button kind="ghost" icon="x" onClick={() => onChange({ type: "", actor: "" })}>
+        <Button kind="ghost" icon="x" onClick={() => onChange({ type: "", actor: "" }, false)}>
           {t("audit.clear")}
         </Button>
       )}

@@ -5,7 +5,8 @@ import { useEffect, useMemo, useRef } from "react";
 import { maybe, t, useLanguage } from "../../i18n";
 import { Block, Clock, Copy, CopyButton, Empty, ErrorNote, Icon, KeyValue, visible } from "../../ui";
 import { Section } from "../system/section";
-import { runOf, useEntries } from "./entries";
+import { approvalOf, runOf, useEntries, type Entry } from "./entries";
+import { askedFor, askedText } from "./asked-for";
 import { EntryTable } from "./table";
 import { Verify } from "./verify";
 
@@ -16,6 +17,10 @@ export function AuditTab({ run }: { run: { id: string; snapshot: RunSnapshot } }
   const { view } = run.snapshot;
   const { entries, loading, error, readOn } = useEntries(can("audit.read"));
   const own = useMemo(() => entries.filter((entry) => runOf(entry) === run.id).reverse(), [entries, run.id]);
+  const about = (entry: Entry) => {
+    const approval = view.approvals.find(({ approvalId }) => approvalId === approvalOf(entry));
+    return approval && askedText(approval.request);
+  };
   // A decision or an end of this run is soon in the audit as well.
   const marks = view.approvals.filter((approval) => approval.resolution).length + view.steps.length;
   const known = useRef(marks);
@@ -36,7 +41,7 @@ export function AuditTab({ run }: { run: { id: string; snapshot: RunSnapshot } }
             {error && <ErrorNote error={error} />}
             {own.length > 0 ? (
               <div className="entries-box">
-                <EntryTable entries={own} label={t("audit.tab.entries")} />
+                <EntryTable entries={own} label={t("audit.tab.entries")} about={about} />
               </div>
             ) : (
               <p className="muted">{t(loading ? "system.reading" : "audit.tab.noEntries")}</p>
@@ -73,6 +78,7 @@ function Decisions({ run }: { run: { id: string; snapshot: RunSnapshot } }) {
     <ul className="changes">
       {approvals.map((approval) => {
         const made = approval.resolution;
+        const decision = askedFor(approval.request);
         return (
           <li key={approval.approvalId}>
             <span className={`verdict verdict--${made?.resolution === "approved" ? "ok" : made ? "bad" : "wait"}`}>
@@ -81,7 +87,8 @@ function Decisions({ run }: { run: { id: string; snapshot: RunSnapshot } }) {
             </span>
             <span className="grow">
               <span className="row">
-                <b className="strong">{approval.request.kind}</b>
+                <b className="strong">{decision.what}</b>
+                {decision.object !== undefined && <code>{decision.object}</code>}
                 <code className="muted">{approval.approvalId}</code>
                 <EventLink run={run.id} sequence={made?.sequence ?? approval.sequence} />
               </span>

@@ -10,8 +10,10 @@ const ROW_PX = 34;
 const NARROW_ROW_PX = 62;
 
 /** The entries; one of them can be chosen. */
-export function EntryTable({ entries, selected, onSelect, label }: {
+export function EntryTable({ entries, selected, onSelect, label, about }: {
   entries: readonly Entry[];
+  /** What an entry's approval was about, where the page knows it. Such a page is about one run, which needs no naming. */
+  about?: (entry: Entry) => string | undefined;
   selected?: number | undefined;
   onSelect?: (sequence: number | undefined) => void;
   label: string;
@@ -47,6 +49,8 @@ export function EntryTable({ entries, selected, onSelect, label }: {
                   index={item.index}
                   top={item.start}
                   selected={entry.sequence === selected}
+                  what={whatText(entry, about?.(entry))}
+                  run={about ? undefined : runOf(entry)}
                   {...(onSelect && { onSelect })}
                 />
               )
@@ -58,15 +62,16 @@ export function EntryTable({ entries, selected, onSelect, label }: {
   );
 }
 
-function EntryRow({ entry, index, top, selected, onSelect }: {
+function EntryRow({ entry, index, top, selected, what, run, onSelect }: {
   entry: Entry;
   index: number;
   top: number;
   selected: boolean;
+  what: string;
+  run: string | undefined;
   onSelect?: (sequence: number | undefined) => void;
 }) {
   const actor = actorOf(entry);
-  const run = runOf(entry);
   return (
     <div
       className={`entry${selected ? " is-sel" : ""}`}
@@ -100,13 +105,13 @@ function EntryRow({ entry, index, top, selected, onSelect }: {
       <span role="cell" className="strong trunc">
         {typeText(entry.type)}
       </span>
-      <span role="cell" className="trunc" title={whatText(entry)}>
+      <span role="cell" className="trunc" title={what}>
         {run !== undefined && (
           <Link to="/runs/$id" params={{ id: run }} onClick={(event) => event.stopPropagation()}>
             <code>{run}</code>
           </Link>
         )}{" "}
-        {whatText(entry)}
+        {what}
       </span>
       <span role="cell">
         <code className="muted" title={entry.hash}>

@@ -1,7 +1,7 @@
 // The step before an action that asks first: exactly this input, and a button that says what it does.
 import type { ActionManifest } from "@runyard/react";
 import { t, useLanguage } from "../../i18n";
-import { Block, effect } from "../../ui";
+import { Block, type EffectLabel } from "../../ui";
 import { EffectDialog } from "../system/effect-dialog";
 import { pretty } from "./pretty";
 
@@ -10,7 +10,7 @@ export function ConfirmCall({ action, input, label, onYes, onNo }: {
   action: ActionManifest;
   input: unknown;
   /** What it does, verb and object. */
-  label: string;
+  label: EffectLabel;
   onYes: () => void;
   onNo: () => void;
 }) {
@@ -18,8 +18,8 @@ export function ConfirmCall({ action, input, label, onYes, onNo }: {
   const destructive = action.sideEffects === "destructive";
   return (
     <EffectDialog
-      title={t("dev.confirmTitle", { deed: label })}
-      label={effect("dev.effect.run", { deed: label })}
+      title={t("dev.confirmTitle", { deed: label.text })}
+      label={label}
       danger={destructive}
       {...(destructive && { typed: action.name })}
       keep={t("dev.doNot")}

@@ -48,6 +48,7 @@ export function ActionList({ actions, chosen }: { actions: readonly ActionManife
       <p className="devlist__count muted" role="status">
         {found.length === all ? t("dev.count", { count: all }) : t("dev.countOf", { count: found.length, all })}
       </p>
+      <Legend asks={actions.some((action) => action.requiresConfirmation)} />
       <ul ref={list} className="devlist__all scroll">
         {found.map((action) => (
           <li key={action.name}>
@@ -58,15 +59,37 @@ export function ActionList({ actions, chosen }: { actions: readonly ActionManife
               aria-current={action.name === chosen ? "page" : undefined}
               data-name={action.name}
             >
-              <span className={`spot spot--${action.sideEffects}`} aria-hidden="true" />
+              <span className={`spot spot--${action.sideEffects}`} aria-hidden="true" title={t(`dev.sideEffects.${action.sideEffects}`)} />
               <span className="trunc">{visible(action.name)}</span>
-              <span className="sr">{t(`dev.sideEffects.${action.sideEffects}`)}</span>
+              <span className="sr">
+                {`(${t(`dev.sideEffects.${action.sideEffects}`)}${action.requiresConfirmation ? `, ${t("dev.asksFirst")}` : ""})`}
+              </span>
               {action.requiresConfirmation && <Icon name="needs_approval" small />}
             </Link>
           </li>
         ))}
       </ul>
     </nav>
+  );
+}
+
+const SIDE_EFFECTS = ["read", "write", "destructive"] as const;
+
+/** What the marks before and behind the names mean. */
+function Legend({ asks }: { asks: boolean }) {
+  return (
+    <ul className="devlist__legend muted" aria-label={t("dev.legend")}>
+      {SIDE_EFFECTS.map((each) => (
+        <li key={each}>
+          <span className={`spot spot--${each}`} aria-hidden="true" /> {t(`dev.sideEffects.${each}`)}
+        </li>
+      ))}
+      {asks && (
+        <li>
+          <Icon name="needs_approval" small /> {t("dev.asksFirst")}
+        </li>
+      )}
+    </ul>
   );
 }
 

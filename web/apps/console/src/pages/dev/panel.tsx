@@ -3,10 +3,10 @@ import { useAction, type ActionManifest, type AnyActions } from "@runyard/react"
 import { Link } from "@tanstack/react-router";
 import { useEffect, useId, useRef, useState, type FormEvent } from "react";
 import { t, useLanguage } from "../../i18n";
-import { Button, PageTitle, useShortcut, visible } from "../../ui";
+import { Button, EffectButton, PageTitle, useShortcut, visible } from "../../ui";
 import { ConfirmCall } from "./confirm";
 import { CopyBar } from "./copy-bar";
-import { deed } from "./deed";
+import { callLabel } from "./deed";
 import { History } from "./history";
 import { InputFields } from "./input-fields";
 import { EMPTY, inputOf, readCall, switched, type DevInput, type DevProblems } from "./input";
@@ -15,7 +15,7 @@ import { Marks } from "./list";
 import { pastCalls, rememberCall, rememberedInput, rememberInput } from "./remembered";
 import { Result } from "./result";
 
-const FIRST_FIELD = ".devinput :is(input, textarea, select), button[type=submit]";
+const FIRST_FIELD = ".devinput :is(input, textarea, select), [data-call]";
 const NO_PROBLEMS: DevProblems = { issues: [] };
 
 /** An action with all that can be done with it. It is mounted anew for each. */
@@ -36,7 +36,7 @@ export function ActionPanel({ action, application, onLoggedOut }: {
 
   // What is chosen is there to be filled in.
   useEffect(() => void form.current?.querySelector<HTMLElement>(FIRST_FIELD)?.focus(), []);
-  useShortcut("mod+enter", "dev.runKey", () => form.current?.requestSubmit());
+  useShortcut("mod+enter", "dev.runKey", () => void run());
 
   const change = (next: DevInput) => {
     setInput(next);
@@ -47,8 +47,7 @@ export function ActionPanel({ action, application, onLoggedOut }: {
     setProblems(found.ok ? NO_PROBLEMS : found.problems);
     return found.ok ? found.call : null;
   };
-  const run = async (event: FormEvent) => {
-    event.preventDefault();
+  const run = async () => {
     const given = running ? null : read();
     if (!given) return;
     const { input: value, confirm: _confirmedLater, timeoutMs, ...options } = given;
@@ -60,6 +59,11 @@ export function ActionPanel({ action, application, onLoggedOut }: {
     const outcome = envelope.ok ? "ok" : envelope.error.code;
     const { durationMs } = envelope.meta;
     setPast(rememberCall(action.name, { at: new Date().toISOString(), input: value, timeout, key, outcome, durationMs }));
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    // Enter in a field is no decision.
+    if (!takesEffect(action)) void run();
   };
   const switchTo = (mode: DevInput["mode"]) => {
     const next = switched(action, input, mode);
@@ -85,7 +89,7 @@ export function ActionPanel({ action, application, onLoggedOut }: {
         </p>
       </div>
       <div className={`devwork${shown ? " devwork--two" : ""}`}>
-        <form className="devform" ref={form} onSubmit={(event) => void run(event)} noValidate>
+        <form className="devform" ref={form} onSubmit={submit} noValidate>
           <InputFields
             action={action}
             input={input}
@@ -96,15 +100,7 @@ export function ActionPanel({ action, application, onLoggedOut }: {
             onExample={fill}
           />
           <div className="devform__acts">
-            <Button
-              type="submit"
-              kind={action.sideEffects === "destructive" ? "reject" : "ink"}
-              large
-              icon="running"
-              disabledReason={running ? t("dev.runsAlready") : undefined}
-            >
-              {t(action.requiresConfirmation ? "dev.runAsk" : "dev.run")}
-            </Button>
+            <CallButton action={action} running={running} onCall={() => void run()} />
             <Button large icon="x" disabledReason={running ? undefined : t("dev.nothingRuns")} onClick={call.cancel}>
               {t("dev.stop")}
             </Button>
@@ -122,10 +118,27 @@ export function ActionPanel({ action, application, onLoggedOut }: {
         )}
       </div>
       {call.status === "confirming" && (
-        <ConfirmCall action={action} input={call.pending} label={deed(action)} onYes={call.confirm} onNo={call.dismiss} />
+        <ConfirmCall action={action} input={call.pending} label={callLabel(action)} onYes={call.confirm} onNo={call.dismiss} />
       )}
       <Leave running={running} action={action.name} onStop={call.cancel} />
     </>
+  );
+}
+
+/** Whether pressing the button takes effect at once: what asks first only leads to the button that does. */
+function takesEffect(action: ActionManifest): boolean {
+  return action.sideEffects !== "read" && !action.requiresConfirmation;
+}
+
+function CallButton({ action, running, onCall }: { action: ActionManifest; running: boolean; onCall: () => void }) {
+  const label = callLabel(action);
+  const given = { large: true, icon: "running", disabledReason: running ? t("dev.runsAlready") : undefined } as const;
+  const danger = action.sideEffects === "destructive";
+  if (takesEffect(action)) return <EffectButton {...given} data-call label={label} danger={danger} onClick={onCall} />;
+  return (
+    <Button {...given} data-call type="submit" kind={danger ? "reject" : "ink"}>
+      {action.requiresConfirmation ? t("dev.asks", { deed: label.text }) : label.text}
+    </Button>
   );
 }
 

@@ -5,6 +5,7 @@ import { useRef, useState } from "react";
 import { t, useLanguage } from "../../i18n";
 import { Button, effect, EffectButton, ErrorNote, Modal, Segmented, StatePill } from "../../ui";
 import { shortId } from "../approvals/facts";
+import { useTakenBack } from "../run/taken-back";
 import { useMay } from "../approvals/may";
 import { applyTo, type ApplyTo } from "../approvals/request";
 import { freshKey } from "../approvals/sending";
@@ -13,6 +14,9 @@ import { counts, selection } from "./selection";
 import type { DiffReview, DiffState } from "./store";
 
 type Target = ApplyTo["kind"];
+
+/** What is in somebody's files or was taken back is not applied from here; a later run that takes it back is linked. */
+const SETTLED: ReadonlySet<string> = new Set(["applied", "applying", "undone"]);
 
 /** What the bar after the end takes. */
 export interface AfterProps {
@@ -29,13 +33,15 @@ export function AfterBar({ run, entry, state, review }: AfterProps) {
   const counted = counts(state.choices, state.files, review.body);
   const target = applyTo(run.view.carries?.to);
   const where = t(target.kind === "branch" ? "diff.to.branch" : "diff.to.files");
-  const said = t(`diff.over.${entry.status}`, { target: where });
+  const taken = useTakenBack(run.id, run.view);
+  const status = entry.status === "applied" && taken.kind === "done" ? "undone" : entry.status;
+  const said = t(`diff.over.${status}`, { target: where });
   const later = <Later run={run} />;
   if (may !== true) {
     const lacks = may === false ? t("diff.permission", { permission: "runs.write" }) : "";
     return <Bar sum={<Sum counted={counted}>{`${said} ${lacks}`}</Sum>} />;
   }
-  if (entry.status === "applied") {
+  if (status === "applied" && taken.kind === "no") {
     const files = entry.selection?.length ?? (entry.diff.stats?.files ?? state.files.length) - (entry.diff.stats?.protected ?? 0);
     return (
       <Bar sum={<Sum counted={counted}>{said}</Sum>} note={later}>
@@ -44,7 +50,7 @@ export function AfterBar({ run, entry, state, review }: AfterProps) {
     );
   }
   // What another run carried is applied from where it was made.
-  if (run.view.carries !== null || entry.status === "undone" || entry.status === "applying") {
+  if (run.view.carries !== null || status !== entry.status || SETTLED.has(status)) {
     return <Bar sum={<Sum counted={counted}>{said}</Sum>} note={later} />;
   }
   return (

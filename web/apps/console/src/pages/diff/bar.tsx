@@ -4,7 +4,7 @@ import { plural, t, useLanguage } from "../../i18n";
 import { Button, effect, EffectButton, Modal, type EffectLabel } from "../../ui";
 import { meaningOf, type Asked } from "../approvals/asked";
 import { useDecide } from "../approvals/decide";
-import { StageNote, keepEnter, TypedWord, type RunFacts } from "../approvals/decision";
+import { StageNote, TypedWord, type RunFacts } from "../approvals/decision";
 import { targetText } from "../approvals/facts";
 import { typedWord } from "../approvals/label";
 import { useMay } from "../approvals/may";
@@ -81,6 +81,7 @@ export function AskingBar({ asked: streamed, facts, state, review, fixed }: {
   if (ask.kind !== "apply") return null;
   const counted = counts(state.choices, state.files, review.body);
   const sending = stage.kind === "sending";
+  const about = `${asked.id} ${asked.digest}`;
   const canRevise = !ask.undo && !facts.carries;
   const word = asked.risk === "high" ? typedWord(ask) : null;
   const label = ask.undo ? undoLabel(ask.to, ask.stats.files) : applyLabel(ask.to, counted);
@@ -112,16 +113,16 @@ export function AskingBar({ asked: streamed, facts, state, review, fixed }: {
     >
       {word !== null && <TypedWord word={word} typed={typed} onChange={setTyped} />}
       {canRevise && state.comments.length > 0 && (
-        <Button
+        <EffectButton
           large
+          quiet
           icon="comment"
-          className="decides"
+          label={{ text: commentsLabel(state.comments.length) }}
+          about={about}
           pending={sending && stage.says === "revise"}
           disabledReason={sending ? t("approvals.stage.sending") : undefined}
           onClick={() => void send()}
-        >
-          {commentsLabel(state.comments.length)}
-        </Button>
+        />
       )}
       <Button
         large
@@ -135,6 +136,7 @@ export function AskingBar({ asked: streamed, facts, state, review, fixed }: {
         large
         icon={ask.undo ? "retry" : "applying"}
         label={label}
+        about={about}
         danger={word !== null}
         pending={sending && stage.says === "approve"}
         disabledReason={sending ? undefined : refused}
@@ -142,6 +144,7 @@ export function AskingBar({ asked: streamed, facts, state, review, fixed }: {
       />
       <Modal open={rejecting} title={t("approvals.reject")} onClose={() => setRejecting(false)}>
         <RejectForm
+          about={about}
           meaning={meaningOf(ask, facts.onReject)}
           question={false}
           canRevise={canRevise}
@@ -174,7 +177,7 @@ export function commentsLabel(count: number): string {
 /** The bar at the foot of the diff. */
 export function Bar({ sum, note, children }: { sum: ReactNode; note?: ReactNode; children?: ReactNode }) {
   return (
-    <footer className="applybar" onKeyDownCapture={keepEnter}>
+    <footer className="applybar">
       {sum}
       {note && <div className="applybar__note">{note}</div>}
       {children && <div className="acts">{children}</div>}

@@ -147,7 +147,7 @@ function Body(props: FileProps & { state: BodyState | undefined }) {
     const sizes = { before: bytesText(file.oldBytes), after: bytesText(file.newBytes) };
     return <p className="dfile__words">{t(file.content === "binary" ? "diff.binary" : "diff.tooLarge", sizes)}</p>;
   }
-  if (state === undefined || state.kind === "loading") return <p className="dfile__words muted">{t("diff.loadingFile")}</p>;
+  if (state === undefined || state.kind === "loading") return <p className="dfile__words dfile__loading muted">{t("diff.loadingFile")}</p>;
   if (state.kind === "failed") {
     const again = <Button onClick={() => void review.reopenFile(file.id)}>{t("diff.again")}</Button>;
     return <ErrorNote error={{ issues: [], ...state.error }} action={again} />;

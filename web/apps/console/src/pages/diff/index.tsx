@@ -4,6 +4,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import { maybe, plural, t, useLanguage } from "../../i18n";
 import { Button, Empty, ErrorNote, Icon, KeyValue, Segmented, useShortcut, visible } from "../../ui";
+import { useTakenBack } from "../run/taken-back";
 import { fromEvents } from "../approvals/asked";
 import { Revision, shortId, targetText } from "../approvals/facts";
 import { AfterBar } from "./after";
@@ -214,11 +215,13 @@ function useStops(files: readonly FileChange[]): { stop: Stop | null; goal: Goal
 
 function About({ run, state }: { run: ShownRun; state: DiffState }) {
   const entry = run.snapshot.view.review;
+  const taken = useTakenBack(run.id, run.snapshot.view);
   const { diff } = state;
   if (entry === null || diff === null) return null;
   const open = run.snapshot.view.open.find((one) => one.approvalId === entry.approvalId);
   const asked = open && fromEvents(open, run.id);
-  const status = maybe(`diff.status.${entry.status}`) ?? entry.status;
+  const became = entry.status === "applied" && taken.kind === "done" ? "undone" : entry.status;
+  const status = maybe(`diff.status.${became}`) ?? became;
   return (
     <div className="tree__about">
       <KeyValue
@@ -228,7 +231,7 @@ function About({ run, state }: { run: ShownRun; state: DiffState }) {
           [t("diff.summary"), visible(diff.summary)],
           [
             t("diff.statusLabel"),
-            <span key="s" data-apply-status={entry.status}>
+            <span key="s" data-apply-status={became}>
               {status}
               {entry.approvalId !== undefined && (
                 <>

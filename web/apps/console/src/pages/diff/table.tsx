@@ -1,7 +1,7 @@
 // The lines of a hunk as a table, unified or side by side. Long hunks are drawn in blocks.
 import { memo, useMemo, type ReactNode } from "react";
 import { t } from "../../i18n";
-import { Icon, visible } from "../../ui";
+import { exact, Icon } from "../../ui";
 import { placeOf } from "./comments";
 import { Lazy } from "./lazy";
 import type { Line } from "./model";
@@ -13,6 +13,8 @@ export type Layout = "unified" | "split";
 
 /** So many lines are drawn together. */
 const BLOCK_LINES = 120;
+/** So many blanks of a line are shown as they are: code is indented. */
+export const INDENT_MAX = 64;
 /** The height of a line that does not wrap. */
 export const LINE_PX = 20;
 
@@ -156,12 +158,12 @@ function CommentButton({ line, onComment }: { line: Line; onComment: LinesProps[
 }
 
 function Text({ cell }: { cell: Cell }) {
-  if (cell.pieces === null) return <>{visible(cell.line.text)}</>;
+  if (cell.pieces === null) return <>{exact(cell.line.text, INDENT_MAX)}</>;
   return cell.pieces.map((piece, index) => <Words key={index} piece={piece} kind={cell.line.kind} />);
 }
 
 function Words({ piece, kind }: { piece: Piece; kind: string }) {
-  const text = visible(piece.text);
+  const text = exact(piece.text, INDENT_MAX);
   if (!piece.changed) return <>{text}</>;
   return kind === "removed" ? <del>{text}</del> : <ins>{text}</ins>;
 }

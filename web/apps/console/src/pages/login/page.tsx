@@ -47,10 +47,12 @@ export function LoginPanel() {
   );
 }
 
-/** How to log in, and a field for the link or its code. */
-export function LoginForm({ onDone, heading = true }: { onDone: () => void; heading?: boolean }) {
+/** How to log in, and a field for the link or its code. `again` is for somebody whose session ended: the page stays where it is. */
+export function LoginForm({ onDone, again = false }: { onDone: () => void; again?: boolean }) {
   useLanguage();
   const client = useClient();
+  // The page that is open waits for the link; a browser that the command opened would be another one.
+  const command = again ? "runyard open --print" : "runyard open";
   const [code] = useState(takeCode);
   const [typed, setTyped] = useState("");
   const [error, setError] = useState<Problem | null>(null);
@@ -69,15 +71,17 @@ export function LoginForm({ onDone, heading = true }: { onDone: () => void; head
     // Once, with the code that the page came with.
   }, []);
 
+  const used = error?.code === "AUTHENTICATION_ERROR";
   function submit(event: FormEvent): void {
     event.preventDefault();
     const given = codeOf(typed);
     setWrong(given === undefined);
     setError(null);
-    if (given !== undefined) void send(given);
+    if (given !== undefined && !sending) void send(given);
   }
 
-  if (sending) {
+  // A link that brought its code logs in by itself; what was typed stays in its field until it is known whether it worked.
+  if (sending && typed === "") {
     return (
       <p role="status" className="muted">
         {t("login.sending")}
@@ -86,35 +90,31 @@ export function LoginForm({ onDone, heading = true }: { onDone: () => void; head
   }
   return (
     <>
-      {heading && <PageTitle>{t("login.title")}</PageTitle>}
-      {error && <ErrorNote error={{ ...error, message: failedText(error) }} />}
-      {heading && <p>{t("login.text")}</p>}
+      {!again && <PageTitle>{t("login.title")}</PageTitle>}
+      {error && !used && <ErrorNote error={{ ...error, message: t("login.failed", { message: error.message }) }} />}
+      {!again && <p>{t("login.text")}</p>}
       <div className="login__command">
         <Block command label={t("common.command")}>
-          runyard open
+          {command}
         </Block>
-        <CopyButton text="runyard open" label={t("common.copyCommand")} />
+        <CopyButton text={command} label={t("common.copyCommand")} />
       </div>
       <form onSubmit={submit} noValidate>
         <TextField
           mono
           label={t("login.paste")}
-          help={t("login.pasteHelp")}
-          problem={wrong ? t("login.notACode") : undefined}
+          help={again ? undefined : t("login.pasteHelp")}
+          problem={wrong ? t("login.notACode") : used ? t("login.used", { command }) : undefined}
           value={typed}
           autoComplete="off"
           onChange={setTyped}
         />
-        <Button kind="ink" type="submit">
+        <Button kind="ink" type="submit" pending={sending}>
           {t("login.logIn")}
         </Button>
       </form>
     </>
   );
-}
-
-function failedText({ code, message }: Problem): string {
-  return code === "AUTHENTICATION_ERROR" ? t("login.used") : t("login.failed", { message });
 }
 
 /** Takes the code out of the address at once, so that it is neither bookmarked nor looked at. */

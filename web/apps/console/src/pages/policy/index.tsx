@@ -2,7 +2,7 @@
 import { useData, useHub } from "@runyard/react";
 import { useState } from "react";
 import { t, useLanguage } from "../../i18n";
-import { Read, Section } from "../system/section";
+import { isRead, Read, Section, UNKNOWN_COUNT } from "../system/section";
 import { KeyValue, PageHead, Segmented } from "../../ui";
 import { AddRule } from "./add-rule";
 import { Rules } from "./rules";
@@ -22,7 +22,7 @@ export function PolicyPage() {
     <>
       <PageHead
         title={t("policy.title")}
-        count={found && t("policy.count", { count: found.rules.length + found.stored.length })}
+        count={found ? t("policy.count", { count: found.rules.length + found.stored.length }) : UNKNOWN_COUNT}
       />
       <div className="split">
         <div className="page scroll">
@@ -40,30 +40,33 @@ export function PolicyPage() {
               )}
             </Read>
           </Section>
-          <Section title={t("policy.rulesTitle")} about={t("policy.rulesAbout")}>
-            <Read
-              reading={policy}>{({ policy: given }) => <Rules policy={given} refusal={refusal} onChanged={policy.refresh} />}</Read
-            >
-          </Section>
+          {found && (
+            <Section title={t("policy.rulesTitle")} about={t("policy.rulesAbout")}>
+              <Rules policy={found} refusal={refusal} onChanged={policy.refresh} />
+            </Section>
+          )}
         </div>
-        <aside className="split__side scroll" aria-label={t(side === "add" ? "policy.add.title" : "policy.test.title")}>
-          <Segmented
-            label={t("policy.sideLabel")}
-            value={side}
-            options={[
-              { value: "add", label: t("policy.add.title") },
-              { value: "test", label: t("policy.test.title") },
-            ]}
-            onChange={setSide}
-          />
-          {/* Both stay, so that what was typed into one is there when it is looked at again. */}
-          <div hidden={side !== "add"}>
-            <AddRule refusal={refusal} onAdded={policy.refresh} />
-          </div>
-          <div hidden={side !== "test"}>
-            <TestRequest />
-          </div>
-        </aside>
+        {/* On a narrow window it stands below the rules. */}
+        {isRead(policy) && (
+          <aside className="split__side scroll" aria-label={t(side === "add" ? "policy.add.title" : "policy.test.title")}>
+            <Segmented
+              label={t("policy.sideLabel")}
+              value={side}
+              options={[
+                { value: "add", label: t("policy.add.title") },
+                { value: "test", label: t("policy.test.title") },
+              ]}
+              onChange={setSide}
+            />
+            {/* Both stay, so that what was typed into one is there when it is looked at again. */}
+            <div hidden={side !== "add"}>
+              <AddRule refusal={refusal} onAdded={policy.refresh} />
+            </div>
+            <div hidden={side !== "test"}>
+              <TestRequest />
+            </div>
+          </aside>
+        )}
       </div>
     </>
   );

@@ -3,7 +3,7 @@ import { useAction } from "@runyard/react";
 import { useEffect, useState } from "react";
 import { t, useLanguage } from "../../i18n";
 import { Button, effect, EffectButton, ErrorNote, Modal, TextField } from "../../ui";
-import { shortRun } from "./header";
+import { shortRun } from "./words";
 import { isEnded } from "./lifecycle";
 import type { ShownRun } from "./run-context";
 import { firstLine, taskText } from "./words";

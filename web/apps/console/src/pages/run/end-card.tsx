@@ -7,7 +7,8 @@ import { FailureCard, failureNext, Icon, LinkButton, type IconName } from "../..
 import { Markdown } from "../../ui/markdown";
 import type { ShownRun } from "./run-context";
 import { SeqLink } from "./seq-link";
-import { whoText } from "./words";
+import { useTakenBack } from "./taken-back";
+import { shortRun, whoText } from "./words";
 
 /** The card of a run that has ended; nothing before. */
 export function EndCard({ run }: { run: ShownRun }) {
@@ -73,13 +74,30 @@ function Cancelled({ run, cancelled }: { run: ShownRun; cancelled: NonNullable<R
 
 function Completed({ run, completed }: { run: ShownRun; completed: NonNullable<RunView["completed"]> }) {
   const unused = completed.unusedApprovals?.length ?? 0;
+  const undid = run.snapshot.view.carries?.undo === true && completed.diff === "applied";
+  const title = undid ? t("run.completedUndo") : t(`run.completedDiff.${completed.diff}`);
   return (
-    <Card icon="completed" state="completed" title={t(`run.completedDiff.${completed.diff}`)} run={run}>
+    <Card icon="completed" state="completed" title={title} run={run}>
+      {completed.diff === "applied" && !undid && <TakenBack run={run} />}
       {completed.response !== "" && !saidAbove(run.snapshot.view, completed.response) && (
         <Markdown className="prose" text={completed.response} />
       )}
       {unused > 0 && <p className="muted">{plural(unused, "run.unusedOne", "run.unusedMany")}</p>}
     </Card>
+  );
+}
+
+/** What was applied may be gone again: a later run of this one's changes says so. */
+function TakenBack({ run }: { run: ShownRun }) {
+  const taken = useTakenBack(run.id, run.snapshot.view);
+  if (taken.kind !== "done") return null;
+  return (
+    <p>
+      <b className="strong">{t("run.takenBack")}</b>{" "}
+      <Link to="/runs/$id" params={{ id: taken.by }} className="mono">
+        {shortRun(taken.by)}
+      </Link>
+    </p>
   );
 }
 
@@ -131,17 +149,18 @@ function Card({
 /** Where the evidence is: four places, and why one of them is empty. */
 export function WhatIsLeft({ run }: { run: ShownRun }) {
   const { view } = run.snapshot;
-  const stats = view.review?.diff.stats;
+  const files = view.review === null ? 0 : (view.review.diff.stats?.files ?? view.review.diff.paths.length);
+  const undone = view.carries?.undo === true && view.review?.status === "undone";
   const params = { id: run.id };
   return (
     <ul className="plist" aria-label={t("run.whatIsLeft")}>
       <Place
         icon="patch"
-        absent={view.review === null ? t("run.noDiff") : undefined}
-        note={view.review === null ? "" : t(`run.applyStatus.${view.review.status}`)}
+        absent={view.review === null ? t("run.noDiff") : files === 0 ? t("run.noChanges") : undefined}
+        note={view.review === null || files === 0 || undone ? "" : t(`run.applyStatus.${view.review.status}`)}
       >
         <Link to="/runs/$id/diff" params={params}>
-          {stats === undefined ? t("run.tab.diff") : plural(stats.files, "run.diffOne", "run.diffMany")}
+          {undone ? plural(files, "run.undoneOne", "run.undoneMany") : plural(files, "run.diffOne", "run.diffMany")}
         </Link>
       </Place>
       <Place icon="preparing" absent={view.artifacts.length === 0 ? t("run.noArtifacts") : undefined} note="">

@@ -7,13 +7,13 @@ import { RunActions } from "./actions";
 import { isEnded } from "./lifecycle";
 import type { ShownRun } from "./run-context";
 import { SeqLink } from "./seq-link";
-import { degradedText, firstLine, taskText } from "./words";
+import { degradedText, firstLine, runTitle, shortRun } from "./words";
 
 /** Title, actions and facts. */
 export function RunHead({ run }: { run: ShownRun }) {
   useLanguage();
   const { view, link } = run.snapshot;
-  const task = taskText(view.task);
+  const task = runTitle(view);
   return (
     <>
       <div className="head__top">
@@ -30,32 +30,31 @@ export function RunHead({ run }: { run: ShownRun }) {
         </div>
         <RunActions run={run} />
       </div>
-      <div className="facts">
-        <StatePill state={view.state} />
-        <LastEvent id={run.id} at={view.lastAt} sequence={view.lastSequence} />
-        <span className="fact">
-          <span className="k">{t("run.elapsed")}</span>
-          <span className="v">
-            <RunTime view={view} />
+      <div className="factsrow">
+        <div className="facts">
+          <StatePill state={view.state} />
+          <LastEvent id={run.id} at={view.lastAt} sequence={view.lastSequence} />
+        </div>
+        <div className="facts facts--more">
+          <span className="fact fact--elapsed">
+            <span className="k">{t("run.elapsed")}</span>
+            <span className="v">
+              <RunTime view={view} />
+            </span>
           </span>
-        </span>
-        <Spent usage={view.usage} />
-        <LiveBadge link={link} />
-        {view.degraded.length > 0 && <DegradedFlag reasons={view.degraded.map(({ reason }) => degradedText(reason))} />}
+          <Spent usage={view.usage} />
+          <LiveBadge link={link} />
+          {view.degraded.length > 0 && <DegradedFlag reasons={view.degraded.map(({ reason }) => degradedText(reason))} />}
+        </div>
       </div>
     </>
   );
 }
 
-/** The beginning of a run's id names it well enough beside its title; copying takes all of it. */
-export function shortRun(id: string): string {
-  return id.length > 18 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id;
-}
-
 const LastEvent = memo(function LastEvent({ id, at, sequence }: { id: string; at: string | null; sequence: number }) {
   useLanguage();
   return (
-    <span className="fact">
+    <span className="fact fact--last">
       <span className="k">{t("run.lastEvent")}</span>
       <span className="v">
         {at === null ? (
@@ -82,7 +81,7 @@ function RunTime({ view }: { view: RunView }) {
 function Spent({ usage }: { usage: RunView["usage"] }) {
   const known = usage !== null && (usage.inputTokens !== null || usage.outputTokens !== null);
   return (
-    <span className="fact">
+    <span className="fact fact--cost">
       <span className="k">{t("run.cost")}</span>
       <span className="v">
         <Cost usd={usage?.costUsd} />

@@ -14,6 +14,7 @@ import { Detail } from "./detail";
 import { RunHead } from "./header";
 import { useRunPlace } from "./location";
 import { Rail, Strip } from "./rail";
+import { useReading } from "./settled";
 import { RunTabs } from "./tabs";
 import { Timeline, type Memory } from "./timeline";
 import { Transcript } from "./transcript";
@@ -35,14 +36,15 @@ function RunOf({ id }: { id: string }) {
   const memory = useRef<Memory>({ following: null, top: null, open: new Set() });
   const { view, link } = snapshot;
   useStateAnnouncement(view.state);
+  const reading = useReading(run);
   if (link.kind === "refused" && view.lastSequence === 0) return <Refused code={link.code} message={link.message} id={id} />;
   return (
-    <div className="runpage">
+    <div className="runpage" data-reading={reading === "all" ? undefined : reading}>
       <header className="head">
         <RunHead run={run} />
         <RunTabs id={id} tab={tab} view={view} place={place} />
       </header>
-      {tab === "timeline" && <DegradedBanner id={id} view={view} />}
+      {tab === "timeline" && reading === "all" && <DegradedBanner id={id} view={view} />}
       {tab === "timeline" && <Strip run={run} />}
       {tab === "timeline" && (
         <div className="run">
@@ -71,7 +73,19 @@ function useStateAnnouncement(state: string): void {
   }, [state]);
 }
 
+const RUN_ID = /^run_[0-9a-f]{32}$/;
+
 function Refused({ code, message, id }: { code: string; message: string; id: string }) {
+  if (!RUN_ID.test(id)) {
+    return (
+      <>
+        <PageHead title={id} />
+        <Empty icon="question" title={t("run.noRunTitle")} action={<LinkButton to="/runs">{t("run.allRuns")}</LinkButton>}>
+          {t("run.noRunMeans")}
+        </Empty>
+      </>
+    );
+  }
   return (
     <>
       <PageHead title={id} />

@@ -3,13 +3,13 @@ import { timeUntil, type RunView } from "@runyard/react";
 import { Link } from "@tanstack/react-router";
 import { memo, useState, type ReactNode } from "react";
 import { plural, t, useLanguage } from "../../i18n";
-import { clockText, costText, Duration, durationText, Icon, KeyValue, StateIcon, stateText, tokensText, useNow } from "../../ui";
-import { shortRun } from "./header";
+import { told } from "../../i18n/known";
+import { clockText, costText, Icon, KeyValue, StateIcon, stateText, tokensText, useNow, visible, spanText } from "../../ui";
 import { stepsOf, type Step } from "./lifecycle";
 import { modelOf } from "./model";
 import type { ShownRun } from "./run-context";
 import { SeqLink } from "./seq-link";
-import { baseText, whoText } from "./words";
+import { baseText, shortRun, whoText } from "./words";
 
 /** The rail at the left of a wide window. */
 export function Rail({ run }: { run: ShownRun }) {
@@ -102,9 +102,9 @@ function TimeSection({ view }: { view: RunView }) {
   const total = Math.max(1, time.workingMs + time.waitingMs + time.preparingMs);
   const share = (ms: number): { inlineSize: string } => ({ inlineSize: `${(100 * ms) / total}%` });
   const parts = [
-    `${t("run.working")} ${durationText(time.workingMs)}`,
-    `${t("run.waitingForPerson")} ${durationText(time.waitingMs)}`,
-    `${t("run.preparing")} ${durationText(time.preparingMs)}`,
+    `${t("run.working")} ${spanText(time.workingMs)}`,
+    `${t("run.waitingForPerson")} ${spanText(time.waitingMs)}`,
+    `${t("run.preparing")} ${spanText(time.preparingMs)}`,
   ];
   return (
     <section className="sec">
@@ -117,15 +117,15 @@ function TimeSection({ view }: { view: RunView }) {
       <dl className="kv kv--end">
         <dt>{t("run.working")}</dt>
         <dd>
-          <Duration ms={time.workingMs} />
+          <span className="num">{spanText(time.workingMs)}</span>
         </dd>
         <dt>{t("run.waitingForPerson")}</dt>
         <dd>
-          <Duration ms={time.waitingMs} />
+          <span className="num">{spanText(time.waitingMs)}</span>
         </dd>
         <dt>{t("run.preparing")}</dt>
         <dd>
-          <Duration ms={time.preparingMs} tenths />
+          <span className="num">{spanText(time.preparingMs)}</span>
         </dd>
       </dl>
     </section>
@@ -138,7 +138,8 @@ export function RunSection({ run }: { run: ShownRun }) {
   const policy = view.executionPolicy;
   const ran = modelOf(view);
   const base = baseText(view);
-  const sandbox = view.started?.checks["sandbox"] ?? (policy === null ? undefined : t(`run.sandboxWord.${policy.sandbox}`));
+  const inForce = view.started?.checks["sandbox"];
+  const sandbox = inForce !== undefined ? told(inForce) : (policy === null ? undefined : t(`run.sandboxWord.${policy.sandbox}`));
   // What every run has keeps its place from the first moment; what only some have comes after it.
   const pairs: (readonly [string, ReactNode])[] = [
     [t("run.agent"), line(view.agentId)],
@@ -163,8 +164,8 @@ export function RunSection({ run }: { run: ShownRun }) {
 /** One line, however long the fact is; all of it is its title. */
 function line(text: string | null | undefined, whole: string | null | undefined = text): ReactNode {
   return (
-    <span className="trunc block1" title={whole ?? undefined}>
-      {text ?? "–"}
+    <span className="trunc block1" title={whole == null ? undefined : visible(whole)}>
+      {text == null ? "–" : visible(text)}
     </span>
   );
 }

@@ -1,6 +1,7 @@
 // What was said and decided in a run, in reading order, and the same as Markdown.
 import type { Row, Rows, RunView } from "@runyard/react";
 import { currentLanguage, t } from "../../i18n";
+import { told } from "../../i18n/known";
 import { absoluteText, failureTitle, stateText } from "../../ui";
 import { approvalName, askText, outcomeText, rowName, taskText, toolText, whoText } from "./words";
 
@@ -24,7 +25,7 @@ function entryOf(row: Row, agent: string): Entry | null {
 }
 
 function makeEntry(row: Row, agent: string): Entry | null {
-  const base = { key: row.key, sequence: row.last, at: row.at };
+  const base = { key: row.key, sequence: row.first, at: row.at };
   switch (row.kind) {
     case "turn":
       return { ...base, who: "", kind: "turn", number: row.number };
@@ -44,7 +45,8 @@ function makeEntry(row: Row, agent: string): Entry | null {
     case "patch":
       return { ...base, who: agent, kind: "done", text: t("run.row.patch"), code: row.patch.files.join(", ") };
     case "approval":
-      return decision(row, base);
+      // A question whose decision has a row of its own is told there.
+      return row.asked ? null : decision(row, base);
     case "judged":
       return row.judged.effect === "deny"
         ? {
@@ -53,7 +55,7 @@ function makeEntry(row: Row, agent: string): Entry | null {
             kind: "done",
             text: `${t("run.row.denied")} ${askText(row.judged.request).text}`,
             code: askText(row.judged.request).object ?? "",
-            note: row.judged.reason,
+            note: told(row.judged.reason),
           }
         : null;
     case "lifecycle":

@@ -1,6 +1,8 @@
 // Words for what events carry. Payload stays as it is; only what is around it is translated.
 import type { Row, RunView, Task, Who } from "@runyard/react";
 import { maybe, plural, t } from "../../i18n";
+import { known } from "../../i18n/en/known";
+import { knownAs, told } from "../../i18n/known";
 import { durationText, stateText } from "../../ui";
 import { effectLabel, inWords } from "../approvals/label";
 import { readAsk } from "../approvals/request";
@@ -9,6 +11,34 @@ import { readAsk } from "../approvals/request";
 export function taskText(task: Task | null): string {
   if (task === null) return "";
   return task.kind === "text" ? task.text : t("run.taskAction", { action: task.action });
+}
+
+/** What a run is to do. One that takes back says so; its task names the other run only by its whole id. */
+export function runTitle({ task, carries }: Pick<RunView, "task" | "carries">): string {
+  return carries?.undo === true ? t("run.undoTitle", { run: shortRun(carries.of) }) : taskText(task);
+}
+
+/** The beginning and the end of a run's id name it well enough beside its title. */
+export function shortRun(id: string): string {
+  return id.length > 18 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id;
+}
+
+/** Whether a task is to take back what a run applied; lists say no more of such a run. */
+export function takesBack(task: unknown, of: string): boolean {
+  const found = typeof task === "string" ? knownAs(task) : undefined;
+  return found?.key === "takeBack" && found.values["run"] === of;
+}
+
+/** Whether a diff is what taking back would change: it has files and no lines. */
+export function isUndo({ base }: { base: string }): boolean {
+  return base === known.applied;
+}
+
+/** How much a diff changes. */
+export function diffText(diff: { base: string; paths: readonly string[]; stats?: { files: number } }): string {
+  const files = diff.stats?.files ?? diff.paths.length;
+  if (files === 0) return t("run.noChanges");
+  return isUndo(diff) ? plural(files, "run.undoOne", "run.undoMany") : filesText(files);
 }
 
 /** The first line of a text. */
@@ -49,19 +79,25 @@ export function outcomeText(summary: string): string {
 /** The reason why something cannot be relied on. What the page itself refused is said in words. */
 export function degradedText(reason: string): string {
   const illegal = /^illegal:([^:]*):(.*)$/.exec(reason);
-  return illegal === null ? reason : t("run.illegal", { state: stateText(illegal[1] ?? ""), type: illegal[2] ?? "" });
+  return illegal === null ? told(reason) : t("run.illegal", { state: stateText(illegal[1] ?? ""), type: illegal[2] ?? "" });
 }
 
 /** Where the agent works from. */
 export function baseText(view: RunView): string | undefined {
   const base = view.review?.diff.base;
-  if (base !== undefined) return /^[0-9a-f]{40,64}$/.test(base) ? base.slice(0, 10) : base;
-  return view.started?.checks["checkout"];
+  if (base !== undefined) return /^[0-9a-f]{40,64}$/.test(base) ? base.slice(0, 10) : told(base);
+  const found = view.started?.checks["checkout"];
+  return found === undefined ? undefined : told(found);
 }
 
 /** How many of something, in the language's way. */
 export function filesText(count: number): string {
   return plural(count, "run.oneFile", "run.files");
+}
+
+/** The event that stands for a row: the one whose time it shows. A gap has none; what ended it does for it. */
+export function anchorOf(row: Row): number {
+  return row.kind === "gap" ? row.last : row.first;
 }
 
 /** What a row is, in a word or two: the start of its name for those who do not see it. */
@@ -80,7 +116,7 @@ export function rowName(row: Row): string {
           ? t("run.row.died")
           : t("run.row.runtime");
     case "approval":
-      return approvalName(row.approval.resolution?.resolution);
+      return approvalName(row.asked ? undefined : row.approval.resolution?.resolution);
     case "judged":
       return row.judged.effect === "deny" ? t("run.row.denied") : t("run.row.judged");
     case "command":

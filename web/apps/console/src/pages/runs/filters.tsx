@@ -13,11 +13,13 @@ export function Filters({ search, filter, runs, counts, more }: {
   filter: Filter;
   runs: readonly Filterable[];
   counts: Record<View, number>;
-  /** There are older runs that are not loaded: counts are at least these. */
-  more: boolean;
+  /** Whether there are more than were counted. */
+  more: Record<View, boolean>;
 }) {
   const router = useRouter();
-  const set = (change: RunsSearch) => void router.navigate({ to: "/runs", search: { ...search, ...change }, replace: true });
+  // Going back undoes the last choice; what is typed letter by letter is one and the same place.
+  const go = (change: RunsSearch, replace: boolean) => void router.navigate({ to: "/runs", search: { ...search, ...change }, replace });
+  const set = (change: RunsSearch) => go(change, false);
   const workspaces = distinct([...runs.map(({ workspace }) => workspace.label), ...(filter.workspace ? [filter.workspace] : [])]);
   const agents = distinct([...runs.map(({ agentId }) => agentId), ...(filter.agent ? [filter.agent] : [])]);
   const states: MenuItem[] = STATES.map((state) => ({
@@ -29,7 +31,7 @@ export function Filters({ search, filter, runs, counts, more }: {
   }));
   return (
     <div className="filters" role="search" aria-label={t("runs.filters")}>
-      <SearchField value={search.text ?? ""} onChange={(text) => set({ text })} />
+      <SearchField value={search.text ?? ""} onChange={(text) => go({ text }, true)} />
       <Menu
         align="start"
         label={t("runs.filter.state")}
@@ -54,7 +56,7 @@ export function Filters({ search, filter, runs, counts, more }: {
           value: view,
           label: (
             <>
-              {t(`runs.view.${view}`)} <span className="count count--fixed">{countText(counts[view], more && view !== "needs")}</span>
+              {t(`runs.view.${view}`)} <span className="count count--fixed">{countText(counts[view], more[view])}</span>
             </>
           ),
         }))}

@@ -4,7 +4,8 @@ import { CONNECTION_FAILED, useRuns, type RunState, type RunSummary } from "@run
 import { lazy, Suspense, useMemo } from "react";
 import { t, useLanguage } from "../../i18n";
 import { ErrorNote, Kbd, LinkButton, LiveBadge, PageHead } from "../../ui";
-import { inView, matches, queryOf, readFilter, type RunsSearch, type View } from "./filter";
+import { useCounts } from "./counts";
+import { inView, matches, queryOf, readFilter, type RunsSearch } from "./filter";
 import { FirstRun, HubAway, NoMatch } from "./none";
 import { RunsTable, SkeletonTable } from "./table";
 
@@ -23,16 +24,11 @@ export function RunsPage() {
   const found = useRuns(query ?? {});
   // Time only decides here at the edge of a filter: the moment in which the list is drawn is near enough.
   const now = Date.now();
-  const passes = (run: RunSummary, view: View) => inView(run, view) && matches(run, filter, now);
-  const counts: Record<View, number> = {
-    all: all.runs.filter((run) => passes(run, "all")).length,
-    needs: needing.runs.filter((run) => passes(run, "needs")).length,
-    active: all.runs.filter((run) => passes(run, "active")).length,
-    ended: all.runs.filter((run) => passes(run, "ended")).length,
-  };
+  const passes = (run: RunSummary) => matches(run, filter, now);
+  const { counts, more } = useCounts(all, needing, passes);
   // Until the answer to new filters is there, what is known already is shown by them.
   const known = found.loading && found.runs.length === 0 ? all.runs : found.runs;
-  const shown = query === undefined ? [] : known.filter((run) => passes(run, filter.view));
+  const shown = query === undefined ? [] : known.filter((run) => inView(run, filter.view) && passes(run));
 
   return (
     <>
@@ -49,7 +45,7 @@ export function RunsPage() {
         }
       />
       <Suspense fallback={<div className="filters" />}>
-        <Filters search={search} filter={filter} runs={all.runs} counts={counts} more={all.next !== null} />
+        <Filters search={search} filter={filter} runs={all.runs} counts={counts} more={more} />
       </Suspense>
       {found.error && !isAway(found) && <ErrorNote error={found.error} />}
       <Listing all={all} found={found} shown={shown} search={search} />

@@ -3,7 +3,7 @@ import { Link, useSearch } from "@tanstack/react-router";
 import { useData } from "@runyard/react";
 import { taskTitle } from "../../app/run-title";
 import { t, useLanguage } from "../../i18n";
-import { Button, effect, Empty, ErrorNote, Kbd, PageHead, SelectField, TextField, useShortcut } from "../../ui";
+import { Button, effect, Empty, ErrorNote, Kbd, PageHead, SelectField, TextField, useShortcut, visible } from "../../ui";
 import { EMPTY, loadDraft, type Draft } from "./draft";
 import { Options } from "./options";
 import { useNewRun, type Mode, type NewRunHandle, type Origin } from "./use-new-run";
@@ -64,7 +64,9 @@ function NewRun({ mode, from, start }: { mode: Mode; from?: Origin; start: Draft
 
 function Form({ run, mode, from }: { run: NewRunHandle; mode: Mode; from: Origin | undefined }) {
   const { draft, agent, workspace, fields } = run;
-  const label = effect(LABELS[mode], { agent: agent?.label ?? "–", workspace: workspace?.label ?? "–" });
+  // The choices say more about themselves once they are there: what stands below comes then, and does not move.
+  const known = (run.agents && run.workspaces) !== undefined || run.errors.length > 0;
+  const label = effect(LABELS[mode], { agent: visible(agent?.label ?? "–"), workspace: visible(workspace?.label ?? "–") });
   return (
     <form
       ref={run.form}
@@ -92,20 +94,22 @@ function Form({ run, mode, from }: { run: NewRunHandle; mode: Mode; from: Origin
         rows={6}
       />
       <Places run={run} />
-      <Options draft={draft} agent={agent} fields={fields} change={run.change} />
+      {known && <Options draft={draft} agent={agent} fields={fields} change={run.change} />}
       {run.errors.map((error) => (
         <ErrorNote key={`${error.code} ${error.message}`} error={error} issues />
       ))}
-      <div className="acts form__acts">
-        {mode === "new" && draft.task !== "" && (
-          <Button kind="ghost" onClick={() => run.change(EMPTY)}>
-            {t("runs.create.discard")}
+      {known && (
+        <div className="acts form__acts">
+          {mode === "new" && draft.task !== "" && (
+            <Button kind="ghost" onClick={() => run.change(EMPTY)}>
+              {t("runs.create.discard")}
+            </Button>
+          )}
+          <Button kind="ink" large type="submit" icon="running" pending={run.sending}>
+            {label.text} <Kbd>Ctrl ↵</Kbd>
           </Button>
-        )}
-        <Button kind="ink" large type="submit" icon="running" pending={run.sending}>
-          {label.text} <Kbd>Ctrl ↵</Kbd>
-        </Button>
-      </div>
+        </div>
+      )}
     </form>
   );
 }

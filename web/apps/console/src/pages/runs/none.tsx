@@ -1,5 +1,5 @@
 // The list without rows: nothing was ever run, nothing matches, or the hub is away.
-import { LinkButton, Button, Ago, Empty, stateText } from "../../ui";
+import { LinkButton, Button, Ago, Empty, stateText, visible } from "../../ui";
 import { plural, t } from "../../i18n";
 import { matches, readFilter, type Filterable, type RunsSearch } from "./filter";
 
@@ -60,7 +60,7 @@ export function NoMatch({ search, outside, searched, onClear, onOlder }: {
           {plural(outside.length, "runs.none.oneOutside", "runs.none.outside")}{" "}
           {elsewhere && (
             <>
-              {t("runs.none.newest", { workspace: elsewhere.workspace.label })} <Ago at={elsewhere.lastEventAt} />.{" "}
+              {t("runs.none.newest", { workspace: visible(elsewhere.workspace.label) })} <Ago at={elsewhere.lastEventAt} />.{" "}
             </>
           )}
           {onOlder && t("runs.none.searched", { count: searched })}

@@ -1,7 +1,7 @@
 // What a run does now, or how it ended, in a few words.
 import type { RunSummary as Run } from "@runyard/react";
 import { plural, t } from "../../i18n";
-import { DegradedFlag, durationText, useNow } from "../../ui";
+import { DegradedFlag, durationText, spanText, useNow } from "../../ui";
 
 /** A run that works and has said nothing for so long is called silent. */
 const SILENT_MS = 120_000;
@@ -36,7 +36,7 @@ function Doing({ run }: { run: Run }) {
     case "applying":
       return t("runs.now.applying");
     case "completed":
-      return t("runs.now.worked", { time: durationText(run.metrics.activeMs) });
+      return t("runs.now.worked", { time: spanText(run.metrics.activeMs) });
     case "failed":
       return <span className="code">{run.code}</span>;
     case "cancelled":

@@ -4,7 +4,7 @@ import type { RunSummary as Run } from "@runyard/react";
 import { useEffect, useLayoutEffect, useRef, useState, type RefObject } from "react";
 import { taskTitle } from "../../app/run-title";
 import { plural, t } from "../../i18n";
-import { Button, Clock, Cost, Duration, Elapsed, StatePill, useShortcut } from "../../ui";
+import { Button, Clock, Cost, Duration, Elapsed, StatePill, useShortcut, visible as spelled } from "../../ui";
 import { hasEnded } from "./filter";
 import { Now } from "./now";
 
@@ -84,12 +84,12 @@ function Row({ run }: { run: Run }) {
           {title}
         </Link>
         <span className="muted trunc runs__sub">
-          <span className="mono">{shortId(run.id)}</span> · {run.agentId}
-          <span className="narrow-only"> · {run.workspace.label}</span>
+          <span className="mono">{shortId(run.id)}</span> · {spelled(run.agentId)}
+          <span className="narrow-only"> · {spelled(run.workspace.label)}</span>
         </span>
       </td>
-      <td className="trunc" title={run.workspace.label}>
-        {run.workspace.label}
+      <td className="trunc" title={spelled(run.workspace.label)}>
+        {spelled(run.workspace.label)}
       </td>
       <td className="trunc">
         <Now run={run} />

@@ -2,10 +2,10 @@
 import { useAction } from "@runyard/react";
 import { useState } from "react";
 import { maybe, t, useLanguage } from "../../i18n";
-import { Button, durationText, Empty, ErrorNote, Icon, KeyValue, PageHead } from "../../ui";
+import { Button, durationText, Empty, ErrorNote, Icon, KeyValue, PageHead, visible } from "../../ui";
 import { own } from "../../ui/schema-form/json";
 import { useAgents, useBackends, type Agent, type Answer, type Backend } from "./data";
-import { Chips, Read, Section } from "./section";
+import { Chips, isRead, Read, Section, UNKNOWN_COUNT } from "./section";
 
 /** The page of agent profiles and backends. */
 export function AgentsPage() {
@@ -16,7 +16,7 @@ export function AgentsPage() {
     <>
       <PageHead
         title={t("system.agents.title")}
-        count={agents.data && t("system.agents.count", { count: agents.data.agents.length })}
+        count={agents.data ? t("system.agents.count", { count: agents.data.agents.length }) : UNKNOWN_COUNT}
       />
       <div className="page scroll">
         <Section title={t("system.agents.profiles")} about={t("system.agents.about")}>
@@ -36,17 +36,19 @@ export function AgentsPage() {
             }
           </Read>
         </Section>
-        <Section title={t("system.backends.title")} about={t("system.backends.about")}>
-          <Read reading={backends}>
-            {({ backends: found }) => (
-              <div className="panels panels--wide">
-                {found.map((backend) => (
-                  <BackendPanel key={backend.profile} backend={backend} />
-                ))}
-              </div>
-            )}
-          </Read>
-        </Section>
+        {isRead(agents) && (
+          <Section title={t("system.backends.title")} about={t("system.backends.about")}>
+            <Read reading={backends}>
+              {({ backends: found }) => (
+                <div className="panels panels--wide">
+                  {found.map((backend) => (
+                    <BackendPanel key={backend.profile} backend={backend} />
+                  ))}
+                </div>
+              )}
+            </Read>
+          </Section>
+        )}
       </div>
     </>
   );
@@ -61,10 +63,10 @@ function said(agent: Agent, ...names: string[]): string {
 function AgentPanel({ agent }: { agent: Agent }) {
   const word = (name: string) => maybe(`system.${name}.${said(agent, name)}`) ?? (said(agent, name) || undefined);
   return (
-    <article className="panel" aria-label={agent.label}>
+    <article className="panel" aria-label={visible(agent.label)}>
       <h3 className="panel__head">
         <Icon name="agent" />
-        {agent.label} <code className="muted">{agent.id}</code>
+        {visible(agent.label)} <code className="muted">{visible(agent.id)}</code>
       </h3>
       <div className="pad">
         <KeyValue

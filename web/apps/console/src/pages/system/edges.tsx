@@ -1,9 +1,8 @@
 // Edges, the workspaces that runs may work on, and the sessions whose conversations agents still keep.
-import { useHub } from "@runyard/react";
 import { t, useLanguage } from "../../i18n";
-import { Empty, Icon, KeyValue, LiveBadge, PageHead } from "../../ui";
-import { useEdges, type Edge } from "./data";
-import { Read, Section } from "./section";
+import { Empty, Icon, KeyValue, PageHead } from "../../ui";
+import { useEdges, useSessions, useWorkspaces, type Edge } from "./data";
+import { isRead, Read, Section } from "./section";
 import { Sessions } from "./sessions";
 import { Workspaces } from "./workspaces";
 
@@ -11,10 +10,11 @@ import { Workspaces } from "./workspaces";
 export function EdgesPage() {
   useLanguage();
   const edges = useEdges();
-  const { link } = useHub();
+  const workspaces = useWorkspaces();
+  const sessions = useSessions();
   return (
     <>
-      <PageHead title={t("system.edges.title")} end={<LiveBadge link={link} />} />
+      <PageHead title={t("system.edges.title")} />
       <div className="page scroll">
         <Section title={t("system.edges.list")} about={t("system.edges.about")}>
           <Read reading={edges}>
@@ -33,8 +33,8 @@ export function EdgesPage() {
             }
           </Read>
         </Section>
-        <Workspaces />
-        <Sessions />
+        {isRead(edges) && <Workspaces workspaces={workspaces} />}
+        {isRead(edges, workspaces) && <Sessions sessions={sessions} />}
       </div>
     </>
   );

@@ -12,6 +12,9 @@ export interface Reading<T> {
   refresh: () => void;
 }
 
+/** Keeps the line of a count that is not known yet: on a narrow window it is a line of its own. */
+export const UNKNOWN_COUNT = "\u00a0";
+
 /** A named part of a page. */
 export function Section({ title, about, end, children }: { title: string; about?: ReactNode; end?: ReactNode; children: ReactNode }) {
   const id = useId();
@@ -25,6 +28,11 @@ export function Section({ title, about, end, children }: { title: string; about?
       {children}
     </section>
   );
+}
+
+/** Whether all of it was read, or cannot be: what stands below comes only then, so that nothing moves it. */
+export function isRead(...readings: readonly Pick<Reading<unknown>, "data" | "error">[]): boolean {
+  return readings.every(({ data, error }) => (data ?? error ?? null) !== null);
 }
 
 /** Shows what was read; before that, that it is being read, or why it was not. What was read once stays while it is read again. */

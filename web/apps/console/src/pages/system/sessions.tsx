@@ -3,17 +3,16 @@ import { useAction, useHub } from "@runyard/react";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { t, useLanguage } from "../../i18n";
-import { announce, Button, Clock, effect, Empty, StatePill } from "../../ui";
-import { useSessions, type Session } from "./data";
+import { announce, Button, Clock, effect, Empty, StatePill, visible } from "../../ui";
+import type { Session, useSessions } from "./data";
 import { EffectDialog } from "./effect-dialog";
 import { Read, Section } from "./section";
 
 const ENDS: readonly string[] = ["completed", "failed", "cancelled"];
 
 /** The list of sessions. */
-export function Sessions() {
+export function Sessions({ sessions }: { sessions: ReturnType<typeof useSessions> }) {
   useLanguage();
-  const sessions = useSessions();
   const [closing, setClosing] = useState<Session | null>(null);
   const { can } = useHub();
   const refusal = can("runs.write") ? undefined : t("system.needs", { permission: "runs.write" });
@@ -59,7 +58,7 @@ function Row({ session, refusal, onClose }: { session: Session; refusal: string 
     <tr>
       <th scope="row">
         <code>{session.id}</code>
-        <span className="sub">{`${session.agentId} · ${session.workspace.label}`}</span>
+        <span className="sub">{visible(`${session.agentId} · ${session.workspace.label}`)}</span>
       </th>
       <td data-label={t("system.sessions.lastRun")}>
         <Link to="/runs/$id" params={{ id: session.lastRunId }}>

@@ -2,15 +2,14 @@
 import { useAction, useHub } from "@runyard/react";
 import { useState, type FormEvent } from "react";
 import { t, useLanguage } from "../../i18n";
-import { announce, Block, Button, effect, Empty, TextField } from "../../ui";
-import { useWorkspaces, type Workspace } from "./data";
+import { announce, Block, Button, effect, Empty, exactName, TextField, visible } from "../../ui";
+import type { useWorkspaces, Workspace } from "./data";
 import { EffectDialog } from "./effect-dialog";
-import { Read, Section } from "./section";
+import { isRead, Read, Section } from "./section";
 
 /** The list of workspaces, with what changes it. */
-export function Workspaces() {
+export function Workspaces({ workspaces }: { workspaces: ReturnType<typeof useWorkspaces> }) {
   useLanguage();
-  const workspaces = useWorkspaces();
   const [removing, setRemoving] = useState<Workspace | null>(null);
   const { can } = useHub();
   const refusal = can("workspaces.write") ? undefined : t("system.needs", { permission: "workspaces.write" });
@@ -36,7 +35,7 @@ export function Workspaces() {
               <tbody>
                 {found.map((workspace) => (
                   <tr key={workspace.id}>
-                    <th scope="row">{workspace.label}</th>
+                    <th scope="row">{visible(workspace.label)}</th>
                     <td data-label={t("system.workspaces.id")}>
                       <code>{workspace.id}</code>
                     </td>
@@ -44,7 +43,7 @@ export function Workspaces() {
                     <td data-label={t("system.workspaces.edge")}>{workspace.edgeId}</td>
                     <td className="end">
                       <Button kind="reject" disabledReason={refusal} onClick={() => setRemoving(workspace)}>
-                        {t("system.effect.removeWorkspaceAsk", { label: workspace.label })}
+                        {t("system.effect.removeWorkspaceAsk", { label: visible(workspace.label) })}
                       </Button>
                     </td>
                   </tr>
@@ -54,7 +53,7 @@ export function Workspaces() {
           )
         }
       </Read>
-      <AddWorkspace refusal={refusal} onAdded={workspaces.refresh} />
+      {isRead(workspaces) && <AddWorkspace refusal={refusal} onAdded={workspaces.refresh} />}
       {removing && <RemoveWorkspace workspace={removing} onClose={() => setRemoving(null)} onRemoved={workspaces.refresh} />}
     </Section>
   );
@@ -110,7 +109,7 @@ function AddWorkspace({ refusal, onAdded }: { refusal: string | undefined; onAdd
       {asking && (
         <EffectDialog
           title={t("system.workspaces.addTitle")}
-          label={effect("system.effect.addWorkspace", { path: path.trim() })}
+          label={effect("system.effect.addWorkspace", { path: exactName(path.trim()) })}
           keep={t("system.workspaces.addNot")}
           pending={add.status === "running"}
           error={add.error && add.error.issues.length === 0 ? add.error : null}
@@ -133,14 +132,14 @@ function RemoveWorkspace({ workspace, onClose, onRemoved }: { workspace: Workspa
   const run = async () => {
     const envelope = await remove.invoke({ id: workspace.id });
     if (!envelope?.ok) return;
-    announce(t("system.workspaces.removed", { label: workspace.label }));
+    announce(t("system.workspaces.removed", { label: visible(workspace.label) }));
     onRemoved();
     onClose();
   };
   return (
     <EffectDialog
-      title={t("system.workspaces.removeTitle", { label: workspace.label })}
-      label={effect("system.effect.removeWorkspace", { label: workspace.label })}
+      title={t("system.workspaces.removeTitle", { label: visible(workspace.label) })}
+      label={effect("system.effect.removeWorkspace", { label: visible(workspace.label) })}
       keep={t("system.workspaces.keep")}
       pending={remove.status === "running"}
       error={remove.error}

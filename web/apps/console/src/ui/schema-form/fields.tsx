@@ -5,7 +5,7 @@ import { t } from "../../i18n";
 import { Button } from "../button";
 import { Checkbox } from "../field";
 import { Icon } from "../icon";
-import { visible } from "../text";
+import { visible } from "../visible";
 import { fieldOf, isNullDraft, isText, rowsOf, typed, unionOf, withField, withRow, type Draft } from "./draft";
 import { fieldId, rowId } from "./place";
 import { words, type Hint, type NamedShape, type Shape } from "./shape";

@@ -5,7 +5,7 @@
 //   const read = readForm(schema, draft);   // { ok: true, value } or { ok: false, issues }: show these as the runtime's own
 import { useEffect, useMemo, useRef } from "react";
 import { t, useLanguage } from "../../i18n";
-import { visible } from "../text";
+import { visible } from "../visible";
 import type { Draft, FormIssue } from "./draft";
 import { Fields, NamedField } from "./fields";
 import { placed } from "./place";

@@ -3,6 +3,7 @@ import type { ApprovalEntry, Row } from "@runyard/react";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { t } from "../../../i18n";
+import { told } from "../../../i18n/known";
 import { absoluteText, Block, bytesText, failureNext, failureTitle, KeyValue, Risk, visible } from "../../../ui";
 import { Markdown } from "../../../ui/markdown";
 import { WhatIsLeft } from "../end-card";
@@ -10,7 +11,7 @@ import type { ShownRun } from "../run-context";
 import { SeqLink } from "../seq-link";
 import { Plan } from "../timeline/rows/message";
 import { commandOf, Outcome, Output } from "../timeline/rows/tool";
-import { approvalName, askText, degradedText, filesText, whoText } from "../words";
+import { approvalName, askText, degradedText, diffText, filesText, whoText } from "../words";
 
 const OUTPUT_CHARS_MAX = 40_000;
 
@@ -31,7 +32,7 @@ export function DetailContent({ run, row }: { run: ShownRun; row: Row }): ReactN
           <KeyValue
             pairs={[
               [t("run.gateEffect"), t(`run.effectWord.${row.judged.effect}`)],
-              [t("run.because"), row.judged.reason],
+              [t("run.because"), told(row.judged.reason)],
             ]}
           />
         </Section>
@@ -64,12 +65,12 @@ export function DetailContent({ run, row }: { run: ShownRun; row: Row }): ReactN
       );
     case "diff":
       return (
-        <Section title={row.diff.summary}>
+        <Section title={diffText(row.diff)}>
           <Paths paths={row.diff.paths} />
           <KeyValue
             pairs={[
-              [t("run.from"), <code key="b">{row.diff.base}</code>],
-              [t("run.to"), <code key="t">{row.diff.target}</code>],
+              [t("run.from"), <code key="b">{told(row.diff.base)}</code>],
+              [t("run.to"), <code key="t">{told(row.diff.target)}</code>],
               [t("run.digest"), digest(row.diff.digest)],
             ]}
           />
@@ -142,7 +143,7 @@ function ApprovalDetail({ run, approval }: { run: ShownRun; approval: ApprovalEn
       <Request request={approval.request} />
       <KeyValue
         pairs={[
-          [t("run.because"), approval.reason],
+          [t("run.because"), told(approval.reason)],
           [t("run.riskLabel"), <Risk key="r" risk={approval.risk} />],
           [
             t("run.approvalLabel"),
@@ -258,7 +259,7 @@ function LifecycleDetail({ run, row }: { run: ShownRun; row: Extract<Row, { kind
       )}
       {checks !== undefined && (
         <Section title={t("run.checks")}>
-          <KeyValue pairs={Object.entries(checks)} />
+          <KeyValue pairs={Object.entries(checks).map(([check, found]) => [check, told(found)])} />
         </Section>
       )}
       {ended && (

@@ -1,12 +1,12 @@
 // What the chosen row is. Without one: the task in full and what the agent said last.
 import type { Row, RunView } from "@runyard/react";
 import { useLanguage, t } from "../../../i18n";
-import { absoluteText, Block, Button, clockText, Copy, durationText, KeyValue, visible } from "../../../ui";
+import { absoluteText, Block, Button, clockText, Copy, KeyValue, visible, spanText } from "../../../ui";
 import { Markdown } from "../../../ui/markdown";
 import { permalink, type RunPlace } from "../location";
 import type { ShownRun } from "../run-context";
 import { bounded } from "../timeline/rows/tool";
-import { rowName, taskText, whoText } from "../words";
+import { anchorOf, rowName, taskText, whoText } from "../words";
 import { DetailContent } from "./content";
 
 const JSON_CHARS_MAX = 40_000;
@@ -27,7 +27,7 @@ export function Detail({ run, place }: { run: ShownRun; place: RunPlace }) {
 
 function RowDetail({ run, row, onClose }: { run: ShownRun; row: Row; onClose: () => void }) {
   const type = row.events[0]?.type ?? row.kind;
-  const span = row.first === row.last ? `#${row.first}` : `#${row.first} → #${row.last}`;
+  const span = row.first === row.last ? `#${row.first}` : `#${row.first}–#${row.last}`;
   return (
     <>
       <div className="detail__head">
@@ -36,7 +36,7 @@ function RowDetail({ run, row, onClose }: { run: ShownRun; row: Row; onClose: ()
           {type} {span}
         </span>
         <span className="grow" />
-        <Copy text={() => permalink(run.id, row.last)} label={t("run.copyLink")} />
+        <Copy text={() => permalink(run.id, anchorOf(row))} label={t("run.copyLink")} />
         <Button kind="ghost" icon="x" label={t("common.close")} onClick={onClose} />
       </div>
       <DetailContent run={run} row={row} />
@@ -49,7 +49,7 @@ function RowDetail({ run, row, onClose }: { run: ShownRun; row: Row; onClose: ()
                 {absoluteText(row.at)}
               </time>,
             ],
-            [t("run.took"), row.first === row.last ? undefined : durationText(Date.parse(row.endAt) - Date.parse(row.at), true)],
+            [t("run.took"), row.first === row.last ? undefined : spanText(Date.parse(row.endAt) - Date.parse(row.at))],
           ]}
         />
       </section>

@@ -29,18 +29,22 @@ export const FollowBar = memo(function FollowBar({
       <span className="trunc" data-now={now.kind}>
         <Words now={now} runId={runId} />
       </span>
-      <span className="end">
+      {/* The most needed first: what has no room goes. */}
+      <span className={following ? "end end--yields" : "end"}>
         {following ? (
-          <>
-            {now.kind !== "ended" && <span className="wide">{t("run.following")}</span>}
-            <span className="num wide">{t("run.stored", { count: view.lastSequence })}</span>
-          </>
+          now.kind !== "ended" && <span>{t("run.following")}</span>
         ) : (
           <Button icon="down" onClick={onFollow}>
-            {fresh > 0 ? plural(fresh, "run.newOne", "run.newMany") : t("run.toEnd")}
+            <span className="follow__word">{fresh > 0 ? plural(fresh, "run.newOne", "run.newMany") : t("run.toEnd")}</span>
+            {fresh > 0 && (
+              <span className="follow__short" aria-hidden="true">
+                {fresh}
+              </span>
+            )}
           </Button>
         )}
         <Kbd>G</Kbd>
+        {following && <span className="num">{t("run.stored", { count: view.lastSequence })}</span>}
       </span>
     </div>
   );

@@ -3,6 +3,7 @@ import type { Row } from "@runyard/react";
 import { useCallback, useEffect, useState, type Dispatch, type ReactNode, type RefObject, type SetStateAction } from "react";
 import type { RunPlace } from "../location";
 import type { ShownRun } from "../run-context";
+import { anchorOf } from "../words";
 import type { Source } from "./index";
 import { FeedList, timelineLabel, type ListControl } from "./list";
 import { EventRow, StickyTurn } from "./row";
@@ -58,7 +59,7 @@ export function GroupedRows({
       },
       positionOf: (sequence) => shown.positionOf(sequence),
       near: (sequence) => shown.near(sequence),
-      sequenceAt: (position) => shown.at(position).last,
+      sequenceAt: (position) => anchorOf(shown.at(position)),
       toggle: (position) => onToggle(shown.at(position).key),
     };
   }, [source, shown, onToggle]);
@@ -79,7 +80,7 @@ export function GroupedRows({
       onTop={(position) => {
         if (position < shown.length) onTop(shown.at(position).first);
       }}
-      onChoose={(position) => select(shown.at(position).last)}
+      onChoose={(position) => select(anchorOf(shown.at(position)))}
       onOpen={(position) => onToggle(shown.at(position).key)}
       footer={footer}
       sticky={(position) => {
@@ -130,7 +131,7 @@ function estimated(row: Row): number {
     case "message":
       return 10 + LINE_PX * Math.min(16, Math.ceil(row.text.length / LINE_CHARS));
     case "approval":
-      return row.approval.resolution === null ? 30 : 46;
+      return row.asked || row.approval.resolution === null ? 30 : 46;
     case "gap":
       return 24;
     default:

@@ -90,13 +90,15 @@ function useLoaded(lastSequence: number): boolean {
   return loaded;
 }
 
-/** How many events came since the reader went up. */
+/** How many events came since the reader went up, or since what is stored was read where they came to the middle of it. */
 function useFresh(following: boolean, lastSequence: number): number {
   const [readUpTo, setReadUpTo] = useState(0);
+  const [letGo, setLetGo] = useState(false);
   const loaded = useLoaded(lastSequence);
   useEffect(() => {
-    setReadUpTo((now) => (following ? 0 : now === 0 || !loaded ? lastSequence : now));
-  }, [following, loaded, lastSequence]);
+    if (following) setLetGo(true);
+    setReadUpTo((now) => (following ? 0 : now === 0 || !(loaded || letGo) ? lastSequence : now));
+  }, [following, loaded, letGo, lastSequence]);
   return following || readUpTo === 0 ? 0 : Math.max(0, lastSequence - readUpTo);
 }
 

@@ -15,6 +15,8 @@ import { useFollow, type Following } from "./follow";
 
 const OVERSCAN_ROWS = 3;
 const HEADING_PX = 31;
+/** On a phone the line with the run's state stands over the list; the stylesheet says so, too. */
+const FACTS_PX = 36;
 const FOCUS_FRAMES_MAX = 8;
 
 /** What the list shows and how. */
@@ -85,6 +87,7 @@ export function FeedList(props: ListProps) {
     const next = Math.round(inner.getBoundingClientRect().top - outer.getBoundingClientRect().top + outer.scrollTop);
     if (next !== margin) setMargin(next);
   });
+  const over = HEADING_PX + (narrow ? FACTS_PX : 0);
   const list = useVirtualizer<HTMLElement, HTMLElement>({
     count,
     getScrollElement: () => scroller.current,
@@ -92,7 +95,7 @@ export function FeedList(props: ListProps) {
     estimateSize: estimate,
     overscan: OVERSCAN_ROWS,
     scrollMargin: margin,
-    scrollPaddingStart: HEADING_PX,
+    scrollPaddingStart: over,
     useFlushSync: false,
   });
   const following = useFollow(scroller, props.followAtStart, narrow);
@@ -100,11 +103,11 @@ export function FeedList(props: ListProps) {
   list.shouldAdjustScrollPositionOnItemSizeChange = following.on ? never : undefined;
   useEffect(() => onFollow(following.on), [following.on, onFollow]);
   useControl(control, list, following, scroller, feed);
-  useAnchor(list, following.on, props);
+  useAnchor(list, following.on, over, props);
   const items = list.getVirtualItems();
   const offset = list.scrollOffset ?? 0;
   // What is below the heading that stays in view.
-  const top = list.getVirtualItemForOffset(Math.max(offset, margin) + (sticky === undefined ? 1 : HEADING_PX))?.index ?? 0;
+  const top = list.getVirtualItemForOffset(Math.max(offset, margin) + (sticky === undefined ? 1 : over))?.index ?? 0;
   useEffect(() => {
     props.onTop(top);
   });
@@ -178,14 +181,14 @@ function useControl(
 }
 
 /** Where rows were put in above a reader who is not at the end, the reader stays at the row that was read. */
-function useAnchor(list: List, following: boolean, { moved, positionOfKey }: ListProps): void {
+function useAnchor(list: List, following: boolean, over: number, { moved, positionOfKey }: ListProps): void {
   const before = useRef<{ moved: number; key: string; inside: number } | null>(null);
   useLayoutEffect(() => {
     const last = before.current;
     if (last !== null && last.moved !== moved && !following) {
       const position = positionOfKey(last.key);
       const start = position === undefined ? undefined : list.getOffsetForIndex(position, "start")?.[0];
-      if (start !== undefined) list.scrollToOffset(start + last.inside + HEADING_PX);
+      if (start !== undefined) list.scrollToOffset(start + last.inside + over);
     }
     const offset = list.scrollOffset ?? 0;
     const first = list.getVirtualItemForOffset(offset);

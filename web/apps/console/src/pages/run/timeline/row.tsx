@@ -4,7 +4,7 @@ import { memo, type MouseEvent } from "react";
 import { t, useLanguage } from "../../../i18n";
 import { absoluteText, clockText, Icon, type IconName } from "../../../ui";
 import { SeqLink } from "../seq-link";
-import { rowDuration, rowName } from "../words";
+import { anchorOf, rowDuration, rowName } from "../words";
 import { RowContent } from "./rows";
 import { TurnHeading } from "./rows/turn";
 
@@ -34,7 +34,7 @@ export const EventRow = memo(function EventRow(props: RowProps) {
   const choose = (event: MouseEvent<HTMLElement>): void => {
     if (event.target instanceof Element && event.target.closest("a, pre, [data-quiet]")) return;
     if (String(window.getSelection() ?? "") !== "") return;
-    onSelect(row.last);
+    onSelect(anchorOf(row));
   };
   return (
     <article
@@ -45,7 +45,7 @@ export const EventRow = memo(function EventRow(props: RowProps) {
       data-seq={row.last}
       aria-posinset={position + 1}
       aria-setsize={total}
-      aria-label={t("run.rowLabel", { name: rowName(row), time: clockText(row.at), sequence: row.last })}
+      aria-label={t("run.rowLabel", { name: rowName(row), time: clockText(row.at), sequence: anchorOf(row) })}
       tabIndex={-1}
       onClick={choose}
     >
@@ -69,7 +69,7 @@ function Cells({ runId, row, open, onToggle, icon }: RowProps & { icon: IconName
       <RowContent runId={runId} row={row} open={open} onToggle={onToggle} />
       <span className="meta">
         {row.kind === "approval" && row.approval.resolution === null ? t("run.waiting") : rowDuration(row)}
-        {!isGap && <SeqLink id={runId} sequence={row.last} />}
+        {!isGap && <SeqLink id={runId} sequence={row.first} />}
       </span>
     </>
   );

@@ -35,6 +35,8 @@ export class ShownRows {
   private lastKey = "";
   private indices: number[] = [];
   private turns: number[] = [];
+  /** Gaps that only rows which are left out stand between, as one, at the place of the first. */
+  private merged = new Map<number, Row>();
   /** Grows when rows moved that were shown already. */
   moved = 0;
 
@@ -49,7 +51,7 @@ export class ShownRows {
     this.rows = rows;
     for (let index = this.seen; index < rows.length; index += 1) {
       const row = rows.at(index);
-      if (!this.all && isNoise(row)) continue;
+      if (!this.all && (isNoise(row) || this.merge(row))) continue;
       if (row.kind === "turn") this.turns.push(this.indices.length);
       this.indices.push(index);
     }
@@ -58,9 +60,22 @@ export class ShownRows {
     return this;
   }
 
+  /** Lets a gap go on from the one before it; says whether it did. */
+  private merge(row: Row): boolean {
+    const before = this.indices.at(-1);
+    if (row.kind !== "gap" || before === undefined) return false;
+    const gap = this.merged.get(before) ?? this.rows.at(before);
+    if (gap.kind !== "gap") return false;
+    const { last, endAt } = row;
+    const waiting = gap.waiting === "person" ? gap.waiting : row.waiting;
+    this.merged.set(before, { ...gap, last, endAt, waiting, ms: Date.parse(endAt) - Date.parse(gap.at) });
+    return true;
+  }
+
   private forgetFrom(index: number): void {
     while (this.indices.length > 0 && (this.indices.at(-1) ?? -1) >= index) this.indices.pop();
     while (this.turns.length > 0 && (this.turns.at(-1) ?? -1) >= this.indices.length) this.turns.pop();
+    for (const place of this.merged.keys()) if (place >= index) this.merged.delete(place);
     this.seen = index;
   }
 
@@ -71,7 +86,7 @@ export class ShownRows {
   at(position: number): Row {
     const index = this.indices[position];
     if (index === undefined) throw new RangeError(`no row at ${position}`);
-    return this.rows.at(index);
+    return this.merged.get(index) ?? this.rows.at(index);
   }
 
   /** Where the row of an event is shown; `hidden` where its row is left out, nothing where the event is not there. */

@@ -1,13 +1,15 @@
 // What was asked and decided. Who, when and why stay for ever.
+import { spanText } from "../../../../ui";
 import { Link } from "@tanstack/react-router";
 import { t } from "../../../../i18n";
-import { durationText } from "../../../../ui";
+import { told } from "../../../../i18n/known";
 import { approvalName, askText, whoText } from "../../words";
 import type { ContentProps } from "./index";
 
 /** An approval, with its decision once there is one. */
 export function ApprovalRow({ row }: ContentProps<"approval">) {
-  const { request, resolution, approvalId } = row.approval;
+  const { request, approvalId } = row.approval;
+  const resolution = row.asked ? null : row.approval.resolution;
   const ask = askText(request);
   const waited = resolution === null ? 0 : Date.parse(resolution.at) - Date.parse(row.approval.at);
   return (
@@ -20,7 +22,7 @@ export function ApprovalRow({ row }: ContentProps<"approval">) {
       </div>
       {resolution !== null && (
         <div className="t12 muted">
-          {t("run.decided", { who: whoText(resolution.decidedBy), time: durationText(waited) })} ·{" "}
+          {t("run.decided", { who: whoText(resolution.decidedBy), time: spanText(waited) })} ·{" "}
           <Link to="/approvals/$id" params={{ id: approvalId }}>
             {shortId(approvalId)}
           </Link>
@@ -45,7 +47,7 @@ export function JudgedRow({ row }: ContentProps<"judged">) {
       <span className="kind">{effect === "deny" ? t("run.row.denied") : t("run.row.judged")}</span>
       <span className="trunc">
         {ask.text} {ask.object !== undefined && <code>{ask.object}</code>}
-        {effect !== "deny" && <> · {reason}</>}
+        {effect !== "deny" && <> · {told(reason)}</>}
       </span>
     </div>
   );
@@ -54,7 +56,7 @@ export function JudgedRow({ row }: ContentProps<"judged">) {
     <div>
       {line}
       <p className="note">
-        <span className="code">permission_denied</span> · {reason} {t("run.deniedTold")}
+        <span className="code">permission_denied</span> · {told(reason)} {t("run.deniedTold")}
       </p>
     </div>
   );

@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { t } from "../../../../i18n";
 import { bytesText, visible } from "../../../../ui";
-import { filesText, firstLine } from "../../words";
+import { diffText, filesText, firstLine, isUndo } from "../../words";
 import type { ContentProps } from "./index";
 
 /** A patch that the agent proposed. */
@@ -24,11 +24,12 @@ export function PatchRow({ runId, row }: ContentProps<"patch">) {
 /** What a look at the checkout found. */
 export function DiffRow({ runId, row }: ContentProps<"diff">) {
   const stats = row.diff.stats;
+  const undo = isUndo(row.diff);
   return (
     <div className="line">
       <span className="kind">{t("run.row.diff")}</span>
-      <span>{stats === undefined ? row.diff.summary : filesText(stats.files)}</span>
-      {stats !== undefined && stats.files > 0 && (
+      <span>{diffText(row.diff)}</span>
+      {stats !== undefined && stats.files > 0 && !undo && (
         <>
           <span className="add num">+{stats.insertions}</span>
           <span className="del num">−{stats.deletions}</span>

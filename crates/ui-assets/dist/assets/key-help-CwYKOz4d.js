@@ -1,0 +1,1 @@
+export{t as KeyHelp}from"./key-help-BNNtG-m9.js";
