@@ -46,6 +46,12 @@ test("c22 the chosen hunks and nothing else reach the files, and are taken back 
   await undoing.shows("completed");
   expect(await read("src/booking.js")).toBe(FILES["src/booking.js"]);
   expect(await read("docs/prices.md")).toBe(FILES["docs/prices.md"]);
+
+  // The run that applied them has ended and records nothing more; its page says all the same that they are gone.
+  await RunPage.open(page, id, { part: "/diff" });
+  await expect(page.locator("[data-apply-status]")).toHaveText(new RegExp(`^${words("diff.status.undone")}`));
+  await expect(page.getByText(words("diff.over.undone"))).toBeVisible();
+  await expect(page.getByRole("button", { name: /^Undo/ })).toHaveCount(0);
 });
 
 test("c22 a comment on a line goes back to the agent, which does better", async ({ yard, page }) => {

@@ -58,6 +58,8 @@ test("c20 a run's page on a phone has its state, its timeline and the decision",
   await yard.api.asked(id);
   const run = await RunPage.open(page, id);
   await run.shows("needs_approval");
+  await expect(run.panel().getByRole("button", { name: /^Run shell/ })).toBeEnabled();
+  // Once everything is drawn and the end is followed, and not only in the first frame.
   await expect(run.pill).toBeInViewport();
   const effect = run.panel().getByRole("button", { name: /^Run shell/ });
   await effect.scrollIntoViewIfNeeded();
@@ -71,4 +73,18 @@ test("c20 twice as large is as usable", async ({ yard, page }) => {
   const run = await RunPage.open(page, waiting);
   await run.panel().getByRole("button", { name: /^Run shell/ }).scrollIntoViewIfNeeded();
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+});
+
+test("c20 between a phone and a desk nothing is wider than the window, and text has room", async ({ yard, page }) => {
+  const { waiting, review } = await everything(yard);
+  for (const width of [721, 768, 900, 1024, 1180]) {
+    await page.setViewportSize({ width, height: 800 });
+    for (const path of [`/runs/${waiting}`, `/runs/${review}/diff`, "/approvals", "/runs"]) {
+      await page.goto(path);
+      const heading = page.getByRole("main").getByRole("heading", { level: 1 });
+      await expect(heading).toBeVisible();
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), `${path} at ${width}`).toBeLessThanOrEqual(0);
+      expect((await heading.boundingBox())?.width, `the title of ${path} at ${width}`).toBeGreaterThan(30);
+    }
+  }
 });

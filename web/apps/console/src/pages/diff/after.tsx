@@ -15,8 +15,8 @@ import type { DiffReview, DiffState } from "./store";
 
 type Target = ApplyTo["kind"];
 
-/** What is in somebody's files or was taken back is not applied from here; a later run that takes it back is linked. */
-const SETTLED: ReadonlySet<string> = new Set(["applied", "applying", "undone"]);
+/** What is on its way to somebody's files, or was taken back, is not applied from here. */
+const SETTLED: ReadonlySet<string> = new Set(["applying", "undone"]);
 
 /** What the bar after the end takes. */
 export interface AfterProps {
@@ -41,16 +41,16 @@ export function AfterBar({ run, entry, state, review }: AfterProps) {
     const lacks = may === false ? t("diff.permission", { permission: "runs.write" }) : "";
     return <Bar sum={<Sum counted={counted}>{`${said} ${lacks}`}</Sum>} />;
   }
-  if (status === "applied" && taken.kind === "no") {
+  if (status === "applied") {
     const files = entry.selection?.length ?? (entry.diff.stats?.files ?? state.files.length) - (entry.diff.stats?.protected ?? 0);
     return (
       <Bar sum={<Sum counted={counted}>{said}</Sum>} note={later}>
-        <Undo run={run.id} files={files} />
+        {taken.kind === "asked" ? <Made id={taken.by} /> : <Undo run={run.id} files={files} />}
       </Bar>
     );
   }
   // What another run carried is applied from where it was made.
-  if (run.view.carries !== null || status !== entry.status || SETTLED.has(status)) {
+  if (run.view.carries !== null || SETTLED.has(status)) {
     return <Bar sum={<Sum counted={counted}>{said}</Sum>} note={later} />;
   }
   return (

@@ -106,6 +106,7 @@ const RawEvent = memo(function RawEvent({
     <article
       ref={measure}
       className={`ev ev--raw${selected ? " is-sel" : ""}`}
+      aria-current={selected ? "true" : undefined}
       data-index={position}
       data-seq={event.sequence}
       aria-posinset={position + 1}

@@ -43,6 +43,7 @@ export const EventRow = memo(function EventRow(props: RowProps) {
       data-index={position}
       data-kind={row.kind}
       data-seq={row.last}
+      aria-current={selected ? "true" : undefined}
       aria-posinset={position + 1}
       aria-setsize={total}
       aria-label={t("run.rowLabel", { name: rowName(row), time: clockText(row.at), sequence: anchorOf(row) })}
