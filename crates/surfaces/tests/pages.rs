@@ -195,7 +195,7 @@ async fn nothing_that_a_request_says_gets_into_the_page() {
             .and("User-Agent", evil);
         let page = text(&answer(&server, asked).await);
         let expected =
-            if evil == "ZH" { plain.replace("lang=\"en\"", "lang=\"zh-CN\"") } else { plain.clone() };
+            if evil == "ZH" { plain.replacen("lang=\"en\"", "lang=\"zh-CN\"", 1) } else { plain.clone() };
         assert_eq!(page, expected, "{evil}");
     }
     let in_path = text(&answer(&server, visit(&server, "/runs/%22%3E%3Cscript%3E?x=%3Cscript%3E")).await);
@@ -209,7 +209,7 @@ async fn a_page_tells_nothing_of_who_is_logged_in() {
     let without = text(&answer(&server, visit(&server, "/dev")).await);
     let with = text(&answer(&server, visit(&server, "/dev").and("Cookie", &browser.cookie)).await);
     assert_eq!(with, without);
-    assert!(!with.contains(&browser.page_key) && !with.contains("ada"));
+    assert!(!with.contains(&browser.page_key) && !with.contains("\"ada\""));
 }
 
 #[tokio::test(flavor = "multi_thread")]
