@@ -5,7 +5,9 @@ const exactNumbers = "rawJSON" in JSON ? [] : ["--harmony-json-parse-with-source
 
 // Unit tests only: what needs the real binary and a real browser is in browser/.
 export default defineConfig({
+  // Tests without a page resolve as a server does; neither may take what was built for packing.
   resolve: { conditions: ["runyard-source"] },
+  ssr: { resolve: { conditions: ["runyard-source"], externalConditions: ["runyard-source"] } },
   test: {
     include: ["packages/*/test/**/*.test.{ts,tsx}", "apps/console/test/**/*.test.{ts,tsx}"],
     execArgv: ["--expose-gc", ...exactNumbers],
