@@ -120,6 +120,7 @@ impl Backend for CodexBackend {
             needs_network: true,
             secret_keys: SecretKeys { required: &["auth.json"], optional: &["config.toml"] },
             gateway: true,
+            logs_thread: false,
             private_files: PRIVATE_FILES,
         }
     }

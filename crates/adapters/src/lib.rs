@@ -4,6 +4,7 @@ mod action;
 pub mod codex;
 mod cut;
 mod jsonl;
+pub mod native;
 mod process;
 
 pub use action::ActionBackend;

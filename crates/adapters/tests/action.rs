@@ -181,7 +181,7 @@ async fn a_failed_action_ends_the_run_with_its_code() {
     let signals = play(&part("fail", json!({})), Decide::Approve).await;
     let message = "NOT_FOUND: There is nothing.".to_owned();
     let (call, outcome, summary) = ("call-1".into(), ToolOutcome::Failed, message.clone());
-    let ending = Ending::Failed { failure_kind: FailureKind::BackendFailed, message };
+    let ending = Ending::failed(FailureKind::BackendFailed, message);
     let expected = [Signal::ToolResult { call, outcome, summary }, Signal::Ended { ending }];
     assert_eq!(signals[signals.len() - 2..], expected);
     assert!(matches!(&signals[3], Signal::ToolCall { idempotent: true, .. }), "as declared: {signals:#?}");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use runyard_domain::run::{FailureKind, Task};
+use runyard_domain::run::{FailureKind, Task, ThreadRecorded};
 use runyard_domain::{BackendProfile, CommandId, ExecutionPolicy, RunId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -73,6 +73,8 @@ pub struct BackendInfo {
     pub secret_keys: SecretKeys,
     /// Whether it can be pointed at the edge's gateway.
     pub gateway: bool,
+    /// Whether it keeps its conversation in the run's log ([`Signal::Thread`]) and wants it back when it is opened.
+    pub logs_thread: bool,
     /// What in its home holds secrets or is made of them. It goes when the session's processes are gone, and when an edge starts.
     pub private_files: &'static [&'static str],
 }
@@ -108,6 +110,10 @@ pub struct SessionSpec {
     pub profile: BackendProfile,
     /// Where it begins.
     pub start: Start,
+    /// The conversation that it goes on with, as it was recorded, where it keeps it in the log.
+    pub history: Vec<ThreadRecorded>,
+    /// Takes out of a text what may not be recorded.
+    pub redaction: Arc<dyn Redaction>,
     /// The run's checkout.
     pub directory: PathBuf,
     /// A private directory of this session and backend profile: the runs of a session find there what the backend keeps of
@@ -126,6 +132,15 @@ pub struct SessionSpec {
     pub environment: BTreeMap<String, String>,
     /// Starts processes.
     pub processes: Arc<dyn Processes>,
+}
+
+/// Takes secrets and private paths out of what a backend is about to record, so that what its model reads is what is stored.
+pub trait Redaction: Send + Sync {
+    /// Content of files, output of commands, what a model says: by known values and unmistakable forms alone.
+    fn content(&self, text: &str) -> String;
+
+    /// Arguments: by the names of their keys too.
+    fn arguments(&self, arguments: Value) -> Value;
 }
 
 /// All that a backend is given to meet its program: no secret, and nothing of a run.

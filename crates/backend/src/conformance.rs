@@ -27,7 +27,7 @@ pub use recording::*;
 pub use resuming::*;
 use runyard_domain::BackendProfile;
 use runyard_domain::run::Task;
-pub use stage::{Decide, Live, Stage};
+pub use stage::{Decide, Live, Stage, Unchanged};
 pub use stopping::*;
 pub use turns::*;
 

@@ -5,6 +5,7 @@
 //! data file. No run state lives here, and nothing here knows the store or the gate's rules.
 
 mod backend;
+pub mod beneath;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod failpoint;
@@ -17,7 +18,8 @@ mod workspaces;
 
 pub use backend::{
     Access, Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, CommandSender, GatewayAccess,
-    HandshakeSpec, Journal, JournalError, Resumes, SecretFile, SecretKeys, Session, SessionSpec, Start,
+    HandshakeSpec, Journal, JournalError, Redaction, Resumes, SecretFile, SecretKeys, Session, SessionSpec,
+    Start,
 };
 pub use hearing::{Heard, Hearing, Steer, Stop};
 pub use processes::{Custody, Exit, Launch, Process, ProcessError, Processes};

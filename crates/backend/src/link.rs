@@ -9,7 +9,7 @@ pub mod frames;
 use std::collections::BTreeMap;
 
 use runyard_domain::gate::{Policy, Request, Risk};
-use runyard_domain::run::{ApprovalPolicyRef, Failure, ProjectedHow, Usage};
+use runyard_domain::run::{ApprovalPolicyRef, Failure, ProjectedHow, ThreadRecorded, Usage};
 use runyard_domain::{
     ApplyTo, ApprovalId, BackendProfile, DiffFile, DiffStats, DiffText, ExecutionPolicy, Preparation, RunId,
     SelectedFile, SessionId, WorkspaceRef,
@@ -24,6 +24,16 @@ use crate::{Answer, Command, Signal, Start, Stream};
 pub enum ToEdge {
     /// Drive this run: accept it and prepare it, or go on with it.
     Open(Box<OpenRun>),
+    /// What was recorded of the conversation that a run goes on with. Comes before the run is to be opened, in as many parts as
+    /// it takes.
+    History {
+        /// The run.
+        run: RunId,
+        /// The generation of the lease that its session is to run under.
+        generation: u64,
+        /// What comes behind the parts before.
+        recorded: Vec<ThreadRecorded>,
+    },
     /// A command for the run's session.
     Command {
         /// The run.
@@ -127,6 +137,9 @@ pub struct OpenRun {
     pub work: Work,
     /// Where the backend begins.
     pub start: Start,
+    /// The last part of what was recorded of the conversation that it goes on with; see [`ToEdge::History`].
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub history: Vec<ThreadRecorded>,
     /// The token with which what the backend starts may call the hub, for this run alone.
     pub run_token: String,
     /// What it used so far, where known.

@@ -1,7 +1,7 @@
 //! What a backend says: the adapters' one vocabulary.
 
 use runyard_domain::gate::Request;
-use runyard_domain::run::{FailureKind, PlanStep, ToolOutcome, TurnOutcome, Usage};
+use runyard_domain::run::{FailureKind, PlanStep, ThreadRecorded, ToolOutcome, TurnOutcome, Usage};
 use runyard_domain::{Code, CommandId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,6 +64,9 @@ pub enum Signal {
         /// The steps, in order.
         steps: Vec<PlanStep>,
     },
+    /// Its conversation goes on: for a backend that keeps it in the run's log and nowhere else. Its texts are as the log has
+    /// them already, by [`SessionSpec::redaction`](crate::SessionSpec::redaction), so that the model reads what is stored.
+    Thread(ThreadRecorded),
     /// A line that the backend's program said or was told, as it is. Only where the profile keeps them.
     Raw {
         /// Whether it was told; else it said it.
@@ -158,6 +161,13 @@ pub enum Stream {
     Stderr,
 }
 
+impl Ending {
+    /// A failure of this kind.
+    pub fn failed(failure_kind: FailureKind, message: impl Into<String>) -> Self {
+        Ending::Failed { failure_kind, message: message.into(), cause: None }
+    }
+}
+
 impl Stream {
     /// The word on the wire.
     pub const fn as_str(self) -> &'static str {
@@ -178,6 +188,9 @@ pub enum Ending {
         failure_kind: FailureKind,
         /// What happened.
         message: String,
+        /// The code of what our own agent loop failed with, where it did.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        cause: Option<Code>,
     },
     /// Its process died or went silent for good, and it can be opened again: what it had done is not lost.
     Died {

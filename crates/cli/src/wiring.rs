@@ -7,6 +7,7 @@ use anyhow::Context;
 use runyard::{Runtime, RuntimeBuilder};
 use runyard_adapters::ActionBackend;
 use runyard_adapters::codex::CodexBackend;
+use runyard_adapters::native::NativeBackend;
 use runyard_backend::{Backend, BackendInfo, ScriptedBackend, Scripts};
 use runyard_domain::BackendProfile;
 use runyard_engine::{Catalog, Engine};
@@ -51,10 +52,11 @@ pub(crate) type Backends = BTreeMap<String, Arc<dyn Backend>>;
 /// Every adapter has its line here.
 pub(crate) fn backends(home: &Home, configuration: &Configuration) -> anyhow::Result<Backends> {
     let scripts = Scripts::embedded().context("a script that is built in is wrong")?;
-    let all: [Arc<dyn Backend>; 3] = [
+    let all: [Arc<dyn Backend>; 4] = [
         Arc::new(ScriptedBackend::new(scripts)),
         Arc::new(ActionBackend::new(runtime(home, configuration)?)),
         Arc::new(CodexBackend::new()),
+        Arc::new(NativeBackend::new()),
     ];
     Ok(all.into_iter().map(|backend| (backend.info().backend_kind.to_owned(), backend)).collect())
 }

@@ -10,12 +10,13 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use runyard_backend::failpoint::FAILPOINTS;
 use serde_json::{Value, json};
 
-use support::{Home, Hub, PATIENCE, eventually};
+use support::api::left_of;
+use support::mortal::Mortal;
+use support::{Home, Hub, eventually};
 
 /// How often each failpoint is passed before it kills: the quick proof tries the first times, the long one more.
 fn counts() -> std::ops::RangeInclusive<u64> {
@@ -26,92 +27,14 @@ fn counts() -> std::ops::RangeInclusive<u64> {
     }
 }
 
-struct Api<'a> {
-    hub: &'a Hub,
-    token: String,
-}
-
-impl<'a> Api<'a> {
-    fn new(home: &Home, hub: &'a Hub) -> Self {
-        Api { hub, token: std::fs::read_to_string(home.path("token")).unwrap() }
-    }
-
-    /// The data of an answer; nothing when the hub is dead.
-    fn get(&self, path: &str) -> Option<Value> {
-        let headers = format!("Authorization: Bearer {}\r\n", self.token);
-        let (status, body) = self.hub.try_request("GET", path, &headers, "")?;
-        let envelope: Value = serde_json::from_str(&body).ok()?;
-        assert_eq!(status, 200, "{path}: {envelope}");
-        Some(envelope["data"].clone())
-    }
-
-    fn post(&self, path: &str, body: &Value) -> Option<Value> {
-        let body = body.to_string();
-        let length = body.len();
-        let token = &self.token;
-        let headers = format!(
-            "Authorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
-        );
-        let (_, answer) = self.hub.try_request("POST", path, &headers, &body)?;
-        serde_json::from_str(&answer).ok()
-    }
-
-    /// Waits until every decision is in the audit, once; nothing when the hub is dead.
-    fn audited(&self, decisions: usize) -> Option<()> {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let audit = self.get("/api/v1/audit?limit=400")?;
-            let entries = audit["entries"].as_array().unwrap();
-            let found = entries.iter().filter(|entry| entry["type"] == "audit.decision").count();
-            if found >= decisions {
-                assert_eq!(found, decisions, "{audit}");
-                return Some(());
-            }
-            assert!(Instant::now() < end, "the audit lacks decisions: {audit}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// Answers whatever is open with yes, until the run is at its end or the hub is dead.
-    fn drive(&self, run: &str) -> Option<Value> {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let open = self.get("/api/v1/approvals?state=open")?;
-            for approval in open["approvals"].as_array().unwrap() {
-                let path = format!("/api/v1/approvals/{}/resolve", approval["id"].as_str().unwrap());
-                self.post(&path, &json!({"decision": "approve", "digest": approval["digest"]}))?;
-            }
-            let found = self.get(&format!("/api/v1/runs/{run}"))?["run"].clone();
-            if ["completed", "failed", "cancelled"].contains(&found["state"].as_str().unwrap()) {
-                return Some(found);
-            }
-            assert!(Instant::now() < end, "the run does not come to its end: {found}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
 /// Starts a run under a key, so that asking again after a death makes no second one.
-fn create(api: &Api<'_>, workspace: &Path) -> Option<String> {
+fn create(api: &Mortal<'_>, workspace: &Path) -> Option<String> {
     let place = workspace.to_str().unwrap();
     api.post("/api/v1/workspaces", &json!({"path": place}))?;
     let new =
         json!({"task": "look around", "agent": "demo", "workspace": place, "idempotencyKey": "the-run"});
     let made = api.post("/api/v1/runs", &new)?;
     Some(made["data"]["run"]["id"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned())
-}
-
-/// Whether any process of the run is left.
-fn left_of(run: &str) -> Vec<String> {
-    let marker = format!("RUNYARD_RUN_ID={run}");
-    let mut left = Vec::new();
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-        if environ.windows(marker.len()).any(|window| window == marker.as_bytes()) {
-            left.push(entry.file_name().to_string_lossy().into_owned());
-        }
-    }
-    left
 }
 
 /// What must hold of the log of a run at its end. Gives how many decisions are in it.
@@ -157,7 +80,7 @@ fn killed_at(failpoint: &str, count: u64) -> bool {
     let reached = {
         let armed = home.command_up().env("RUNYARD_FAILPOINT", &context).spawn().unwrap();
         let Some(hub) = Hub::of(armed) else { return killed_at_start(&home, workspace.path(), &context) };
-        let api = Api::new(&home, &hub);
+        let api = Mortal::new(&home, &hub);
         run = create(&api, workspace.path()).or(run);
         let end = run.as_ref().and_then(|run| api.drive(run)).and_then(|_| api.audited(2));
         end.is_none()
@@ -174,7 +97,7 @@ fn killed_at_start(home: &Home, workspace: &Path, context: &str) -> bool {
 
 fn finish(home: &Home, workspace: &Path, run: Option<String>, context: &str) {
     let hub = home.up();
-    let api = Api::new(home, &hub);
+    let api = Mortal::new(home, &hub);
     let run = run.unwrap_or_else(|| create(&api, workspace).unwrap());
     let end = api.drive(&run).unwrap_or_else(|| panic!("{context}: the second hub died"));
     assert_eq!(end["state"], "completed", "{context}: {end}");

@@ -9,6 +9,7 @@ mod support;
 
 use runyard_testkit_postgres::Postgres;
 use rustix::process::Signal;
+use serde_json::{Value, json};
 
 use support::Hub;
 use support::api::{Api, Yard};
@@ -41,12 +42,21 @@ fn c18_of_two_hubs_on_one_database_each_drives_its_own_runs_and_both_can_answer(
     let (one, other) = (Yard::new("", &[]), Yard::new("", &[]));
     let (_one_hub, one_api) = up(&one, &database);
     let (_other_hub, other_api) = up(&other, &database);
+    let mut told = other_api.hub_stream();
+    assert_eq!(told.changed(), json!({ "runs": [], "approvals": 0 }));
     let run = one_api.start("demo", one.place());
     let approval = one_api.asked(&run, &[]);
+    // Who follows the second hub is told of what happens at the first.
+    let tells = |changed: Value, state: &str, open: u64| {
+        let runs = changed["runs"].as_array().unwrap().clone();
+        changed["approvals"] == open && runs.iter().any(|told| told["id"] == *run && told["state"] == state)
+    };
+    while !tells(told.changed(), "needs_approval", 1) {}
     // The second hub knows the run by the database, and has no part of it but the answer.
     assert_eq!(other_api.run(&run)["state"], "needs_approval");
     other_api.approve(&approval);
     let done = one_api.until(&run, "completed");
+    while !tells(told.changed(), "completed", 0) {}
     let theirs = other_api.start("demo", other.place());
     other_api.approve(&one_api.asked(&theirs, &[]));
     let done_there = one_api.until(&theirs, "completed");

@@ -1,9 +1,10 @@
 //! Approvals: what waits for people, and their answers.
 
-use runyard_actions::{Action, ActionError, Context, DefinitionError, action};
+use runyard_actions::{Action, ActionError, Context, DefinitionError, Issue, PathSegment, Schema, action};
+use runyard_domain::gate::Request;
 use runyard_domain::run::DecisionScope;
 use runyard_domain::{ApprovalId, Code, Comment, SelectedFile};
-use runyard_engine::{Decision, Engine, Resolve, SNOOZE_MS_MAX};
+use runyard_engine::{Decision, Engine, EngineError, Resolve, SNOOZE_MS_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -232,8 +233,29 @@ async fn approval_resolve(input: ResolveInput, ctx: &Context) -> Result<Approval
     let engine = ctx.service::<Engine>()?;
     let asked: ApprovalId = id("id", &input.id)?;
     let comments = by_path(&engine, asked, answer.comments).await?;
-    let record = engine.resolve(asked, Resolve { comments, ..answer }, ctx.actor()).await.map_err(failed)?;
-    Ok(ApprovalAnswer { approval: ApprovalView::of(&record) })
+    let given = answer.answer.clone();
+    match engine.resolve(asked, Resolve { comments, ..answer }, ctx.actor()).await {
+        Ok(record) => Ok(ApprovalAnswer { approval: ApprovalView::of(&record) }),
+        Err(error @ EngineError::Invalid { path: "answer", .. }) => {
+            match misfits(&engine, asked, given).await {
+                issues if issues.is_empty() => Err(failed(error)),
+                issues => Err(ActionError::invalid_input(issues)),
+            }
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Each place at which an answer does not fit its question, so that a form says it at the field.
+async fn misfits(engine: &Engine, asked: ApprovalId, given: Option<Value>) -> Vec<Issue> {
+    let Ok(record) = engine.approval(asked).await else { return Vec::new() };
+    let (Request::Question(question), Some(given)) = (record.asked.request, given) else { return Vec::new() };
+    let Ok(schema) = Schema::new(question.answer_schema) else { return Vec::new() };
+    let mut issues = schema.issues(&given).unwrap_or_default();
+    for issue in &mut issues {
+        issue.path.insert(0, PathSegment::Key("answer".to_owned()));
+    }
+    issues
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -42,6 +42,23 @@ impl Place {
         place
     }
 
+    /// Reads the `messages` of Anthropic Messages, in which results are parts of what the user says.
+    pub(crate) fn of_turns(messages: &Value) -> Self {
+        let mut place = Self::default();
+        let is_user = |message: &&Value| message["role"] == "user";
+        for message in messages.as_array().into_iter().flatten().filter(is_user) {
+            let content = &message["content"];
+            content.as_str().into_iter().for_each(|text| place.read_text(text));
+            for block in content.as_array().into_iter().flatten() {
+                match block["type"].as_str() {
+                    Some("tool_result") => place.read_result(&block["content"]),
+                    _ => block["text"].as_str().into_iter().for_each(|text| place.read_text(text)),
+                }
+            }
+        }
+        place
+    }
+
     fn read_item(&mut self, item: &Value) {
         let kind = item["type"].as_str().unwrap_or("message");
         if kind == "message" && item["role"] == "user" {
@@ -164,5 +181,21 @@ mod tests {
         let expected = Place { scenario: Some("b".into()), argument: Some("x".into()), results: 2 };
         assert_eq!(Place::of_messages(&messages), expected);
         assert_eq!(Place::of_messages(&json!("[[scenario:a]]")), Place::default());
+
+        let turns = json!([
+            {"role": "user", "content": "[[scenario:a]]"},
+            {"role": "assistant", "content": [{"type": "text", "text": "[[scenario:theirs]]"}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "content": "ok"},
+                {"type": "text", "text": "[[scenario:b x]]"},
+            ]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "c2", "content": "[[scenario:c]]"},
+                {"type": "tool_result", "tool_use_id": "c3", "content": [{"type": "text", "text": "ok"}]},
+                {"type": "tool_result", "tool_use_id": "c4", "content": "aborted"},
+            ]},
+        ]);
+        assert_eq!(Place::of_turns(&turns), expected);
+        assert_eq!(Place::of_turns(&json!("[[scenario:a]]")), Place::default());
     }
 }

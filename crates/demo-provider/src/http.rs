@@ -60,8 +60,9 @@ async fn serve(
     let reply = match (method.as_str(), uri.path()) {
         ("POST", "/v1/responses") => shared.play(Wire::Responses, &mut request),
         ("POST", "/v1/chat/completions") => shared.play(Wire::Chat, &mut request),
+        ("POST", "/v1/messages") => shared.play(Wire::Anthropic, &mut request),
         ("GET", "/v1/models") => Some(shared.models(&request)),
-        _ => Some(invalid(404, "The demo provider has no such route.")),
+        _ => Some(invalid(Wire::Responses, 404, "The demo provider has no such route.")),
     };
     request.status = reply.as_ref().map(|reply| reply.status);
     shared.log.keep(request);
@@ -76,28 +77,28 @@ impl Shared {
         let model = |id: &&str| json!({"id": id, "object": "model", "created": 0, "owned_by": "runyard"});
         let models: Vec<Value> = MODELS.iter().map(model).collect();
         let list = || Reply::json(&json!({"object": "list", "data": models}));
-        self.wrong_key(request, None).unwrap_or_else(list)
+        self.wrong_key(Wire::Responses, request, None).unwrap_or_else(list)
     }
 
     /// The answer to a request for what the model says next; nothing where none is ever given.
     fn play(&self, wire: Wire, request: &mut Recorded) -> Option<Reply> {
         let asked = request.json();
         if !asked.is_object() {
-            return Some(invalid(400, "We could not parse the JSON body of your request."));
+            return Some(invalid(wire, 400, "We could not parse the JSON body of your request."));
         }
         let place = wire.place(&asked);
         let (name, scenario) = self.library.find(place.scenario.as_deref());
         let step = scenario.step_after(place.results);
         request.played = Some((name.to_owned(), step));
         let argument = place.argument.as_deref().unwrap_or(&scenario.argument);
-        let fill = Fill { argument, key: request.bearer().unwrap_or_default() };
+        let fill = Fill { argument, key: request.key().unwrap_or_default() };
 
         let wanted = scenario.bearer.as_ref().map(|bearer| fill.text(bearer));
-        if let Some(wrong) = self.wrong_key(request, wanted.as_deref()) {
+        if let Some(wrong) = self.wrong_key(wire, request, wanted.as_deref()) {
             return Some(wrong);
         }
         if self.is_refused_yet(name, scenario, &fill) {
-            return Some(Reply::refusal(&refusal(
+            return Some(wire.refusal(&refusal(
                 503,
                 "server_error",
                 None,
@@ -109,7 +110,7 @@ impl Shared {
             Step::Page(html) => Some(Reply::page(&fill.text(html))),
             Step::Refuse(refusal) => {
                 let message = fill.text(&refusal.message);
-                Some(Reply::refusal(&Refusal { message, ..refusal.clone() }))
+                Some(wire.refusal(&Refusal { message, ..refusal.clone() }))
             }
             Step::Answer(answer) => {
                 let number = self.answers.fetch_add(1, Ordering::Relaxed);
@@ -117,6 +118,7 @@ impl Shared {
                     id: &format!("{}_{number}", self.seed),
                     model: asked["model"].as_str().unwrap_or(MODELS[0]),
                     asked_chars: request.body.len(),
+                    include_sealed: includes_sealed(&asked),
                     include_usage: asked["stream_options"]["include_usage"] == true,
                 };
                 let speech = Speech::of(answer, &fill, wire);
@@ -136,15 +138,20 @@ impl Shared {
     }
 
     /// The refusal of a key that is not among those of the provider, or not the one that is wanted.
-    fn wrong_key(&self, request: &Recorded, wanted: Option<&str>) -> Option<Reply> {
-        let key = request.bearer();
+    fn wrong_key(&self, wire: Wire, request: &Recorded, wanted: Option<&str>) -> Option<Reply> {
+        let key = request.key();
         let is_known = self.keys.is_empty() || self.keys.iter().any(|known| Some(known.as_str()) == key);
         let is_right = is_known && wanted.is_none_or(|wanted| key == Some(wanted));
         (!is_right).then(|| {
             let message = format!("Incorrect API key provided: ****{}.", tail(key.unwrap_or_default()));
-            Reply::refusal(&refusal(401, "invalid_request_error", Some("invalid_api_key"), &message))
+            wire.refusal(&refusal(401, "invalid_request_error", Some("invalid_api_key"), &message))
         })
     }
+}
+
+/// Whether the thoughts are wanted sealed.
+fn includes_sealed(asked: &Value) -> bool {
+    asked["include"].as_array().into_iter().flatten().any(|what| what == "reasoning.encrypted_content")
 }
 
 /// What a provider says back of a key, so that a person sees which one it was.
@@ -167,8 +174,8 @@ fn recorded(method: &Method, uri: &Uri, headers: &HeaderMap, body: &Bytes) -> Re
     }
 }
 
-fn invalid(status: u16, message: &str) -> Reply {
-    Reply::refusal(&refusal(status, "invalid_request_error", None, message))
+fn invalid(wire: Wire, status: u16, message: &str) -> Reply {
+    wire.refusal(&refusal(status, "invalid_request_error", None, message))
 }
 
 fn refusal(status: u16, kind: &str, code: Option<&str>, message: &str) -> Refusal {
@@ -178,5 +185,7 @@ fn refusal(status: u16, kind: &str, code: Option<&str>, message: &str) -> Refusa
         code: code.map(str::to_owned),
         message: message.to_owned(),
         retry_after_s: None,
+        retry_after_ms: None,
+        retry_after: None,
     }
 }

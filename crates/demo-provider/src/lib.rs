@@ -1,7 +1,7 @@
 //! A loopback model provider with scripted scenarios, for tests and demos.
 //!
-//! It speaks the OpenAI Responses API (`POST /v1/responses`) and chat completions (`POST /v1/chat/completions`), each as
-//! a stream and whole, lists its models (`GET /v1/models`), and keeps every request for a test to read. Which scenario
+//! It speaks the OpenAI Responses API (`POST /v1/responses`), chat completions (`POST /v1/chat/completions`) and Anthropic
+//! Messages (`POST /v1/messages`), each as a stream and whole, lists its models (`GET /v1/models`), and keeps every request for a test to read. Which scenario
 //! is played is said by the user's text, in a marker such as `[[scenario:shell]]` or `[[scenario:shell touch
 //! made.txt]]`: a marker passes through any coding agent unchanged. The step of the scenario follows from the
 //! conversation itself, so a resumed conversation continues where it was; only a flaky scenario is counted.

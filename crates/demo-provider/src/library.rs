@@ -18,11 +18,15 @@ macro_rules! built_in {
 
 #[rustfmt::skip]
 const BUILT_IN: &[(&str, &str)] = &built_in![
-    "approval" "cut" "cut-call"
-    "failed-context-length" "failed-overloaded" "failed-quota" "failed-rate-limit" "failed-server-error"
-    "flaky" "html"
-    "http-400" "http-401" "http-402" "http-403" "http-404" "http-429" "http-500" "http-503" "http-529"
-    "incomplete" "key" "long" "malformed" "malformed-call" "no-headers" "patch" "question" "quota" "reasoning"
+    "approval" "cut" "cut-call" "cut-calls"
+    "failed-502" "failed-content-filter" "failed-context-length" "failed-overloaded" "failed-quota"
+    "failed-rate-limit" "failed-rate-limit-wait" "failed-server-error"
+    "filtered" "flaky" "goaway" "html"
+    "http-400" "http-401" "http-402" "http-403" "http-404" "http-408" "http-413"
+    "http-429" "http-429-date" "http-429-ms" "http-500" "http-503" "http-503-wait" "http-504" "http-529"
+    "http-content-filter" "http-context-length"
+    "incomplete" "incomplete-call" "key" "long" "malformed" "malformed-call" "no-arguments" "no-headers"
+    "parallel" "patch" "question" "quota" "reasoning"
     "secret-echo" "secret-error" "secret-pieces" "secret-shell"
     "shell" "shells" "slow" "stall" "text" "tool" "unfinished"
 ];

@@ -15,7 +15,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_core::Stream;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{sync::mpsc, task, time};
 
 use crate::scenario::Refusal;
@@ -26,7 +26,8 @@ const PIECES_WAITING_MAX: usize = 4;
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) content_type: &'static str,
-    pub(crate) retry_after_s: Option<u32>,
+    /// Headers that say when to come back.
+    pub(crate) retry_after: Vec<(&'static str, String)>,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) close: Close,
 }
@@ -59,7 +60,7 @@ impl Reply {
         Self {
             status: 200,
             content_type,
-            retry_after_s: None,
+            retry_after: Vec::new(),
             pieces: vec![Piece::now(text)],
             close: Close::Proper,
         }
@@ -73,17 +74,22 @@ impl Reply {
         Self::whole("text/html; charset=utf-8", html)
     }
 
-    /// An error in the shape that both wires have.
-    pub(crate) fn refusal(refusal: &Refusal) -> Self {
-        let Refusal { status, kind, code, message, retry_after_s } = refusal;
-        let body = json!({"error": {"message": message, "type": kind, "param": null, "code": code}});
-        Self { status: *status, retry_after_s: *retry_after_s, ..Self::json(&body) }
+    /// An error with this body.
+    pub(crate) fn refusal(refusal: &Refusal, body: &Value) -> Self {
+        let Refusal { status, retry_after_s, retry_after_ms, retry_after, .. } = refusal;
+        let headers = [
+            ("retry-after", retry_after_s.map(|seconds| seconds.to_string())),
+            ("retry-after", retry_after.clone()),
+            ("retry-after-ms", retry_after_ms.map(|ms| ms.to_string())),
+        ];
+        let retry_after = headers.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        Self { status: *status, retry_after, ..Self::json(body) }
     }
 }
 
 impl IntoResponse for Reply {
     fn into_response(self) -> Response {
-        let Self { status, content_type, retry_after_s, mut pieces, close } = self;
+        let Self { status, content_type, retry_after, mut pieces, close } = self;
         let at_once = close == Close::Proper && pieces.iter().all(|piece| piece.pause.is_zero());
         let body = match pieces.pop() {
             Some(only) if at_once && pieces.is_empty() => Body::from(only.text),
@@ -97,8 +103,11 @@ impl IntoResponse for Reply {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        if let Some(seconds) = retry_after_s {
-            headers.insert(header::RETRY_AFTER, seconds.into());
+        for (name, value) in retry_after {
+            // A scenario may hold what is no header; then there is none.
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                headers.insert(name, value);
+            }
         }
         response
     }

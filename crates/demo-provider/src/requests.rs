@@ -44,6 +44,11 @@ impl Recorded {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// The key that was sent, in whichever header the wire has for it.
+    pub fn key(&self) -> Option<&str> {
+        self.bearer().or_else(|| self.header("x-api-key"))
+    }
+
     /// The bearer key that was sent.
     pub fn bearer(&self) -> Option<&str> {
         self.header("authorization")?.strip_prefix("Bearer ")

@@ -70,6 +70,9 @@ pub(crate) struct Answer {
     pub(crate) pause_ms: u64,
     #[serde(default)]
     pub(crate) call: Vec<Call>,
+    /// Whether the calls are said all at once, a piece of each in turn.
+    #[serde(default)]
+    pub(crate) interleaved: bool,
     #[serde(default)]
     pub(crate) end: Ending,
 }
@@ -93,8 +96,8 @@ pub(crate) enum Ending {
     Completed,
     /// The model's output was too long, or was stopped.
     Incomplete { reason: String },
-    /// The provider says that it failed.
-    Failed { code: String, message: String },
+    /// The provider says that it failed, and as some do, with which status and when to come back.
+    Failed { code: String, message: String, status: Option<u16>, retry_after_s: Option<u32> },
     /// The connection is cut in the middle of the body.
     Cut,
     /// The body ends properly, but nothing said that the response is complete.
@@ -114,6 +117,10 @@ pub(crate) struct Refusal {
     pub(crate) code: Option<String>,
     pub(crate) message: String,
     pub(crate) retry_after_s: Option<u32>,
+    /// The same in milliseconds, in a header of its own.
+    pub(crate) retry_after_ms: Option<u32>,
+    /// The same as the text of the header, such as a date.
+    pub(crate) retry_after: Option<String>,
 }
 
 /// There is nothing to say about it.

@@ -58,7 +58,17 @@ impl Fill<'_> {
 /// What is said.
 pub(crate) struct Speech<'a> {
     pub(crate) parts: Vec<Part>,
+    interleaved: bool,
     pub(crate) end: &'a Ending,
+}
+
+/// One step in saying it, by the part's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beat {
+    Open(usize),
+    Delta(usize, usize),
+    /// The part is at its end, whole or not. One in whose midst the answer ends has none.
+    Close(usize),
 }
 
 /// One item of it.
@@ -102,7 +112,7 @@ impl Part {
 }
 
 impl<'a> Speech<'a> {
-    /// Fills an answer in. On the chat wire there are no free-form tools: they are functions of one text, `input`.
+    /// Fills an answer in. Only the Responses API has free-form tools: elsewhere they are functions of one text, `input`.
     pub(crate) fn of(answer: &'a Answer, fill: &Fill<'_>, wire: Wire) -> Self {
         let mut parts = Vec::new();
         let pause = Duration::from_millis(answer.pause_ms);
@@ -127,7 +137,7 @@ impl<'a> Speech<'a> {
                     (Kind::Function { tool: fill.text(tool) }, fill.value(arguments).to_string())
                 }
                 Call::Raw { tool, raw } => (Kind::Function { tool: fill.text(tool) }, fill.text(raw)),
-                Call::FreeForm { tool, input } if wire == Wire::Chat => {
+                Call::FreeForm { tool, input } if wire != Wire::Responses => {
                     (Kind::Function { tool: tool.clone() }, json!({"input": fill.text(input)}).to_string())
                 }
                 Call::FreeForm { tool, input } => (Kind::FreeForm { tool: tool.clone() }, fill.text(input)),
@@ -145,7 +155,36 @@ impl<'a> Speech<'a> {
                 last.deltas.truncate(1);
             }
         }
-        Self { parts, end: &answer.end }
+        Self { parts, interleaved: answer.interleaved, end: &answer.end }
+    }
+
+    /// The parts piece by piece, in the order in which they are said.
+    pub(crate) fn beats(&self) -> Vec<Beat> {
+        let (together, alone): (Vec<usize>, Vec<usize>) =
+            (0..self.parts.len()).partition(|at| self.interleaved && self.parts[*at].is_call());
+        let mut beats = Vec::new();
+        for at in alone {
+            beats.push(Beat::Open(at));
+            beats.extend((0..self.parts[at].deltas.len()).map(|delta| Beat::Delta(at, delta)));
+            beats.extend(self.closing(at));
+        }
+        beats.extend(together.iter().map(|at| Beat::Open(*at)));
+        let rounds = together.iter().map(|at| self.parts[*at].deltas.len()).max().unwrap_or_default();
+        for round in 0..rounds {
+            let in_turn = together.iter().filter(|at| round < self.parts[**at].deltas.len());
+            beats.extend(in_turn.map(|at| Beat::Delta(*at, round)));
+        }
+        beats.extend(together.iter().flat_map(|at| self.closing(*at)));
+        beats
+    }
+
+    fn closing(&self, at: usize) -> Option<Beat> {
+        (self.parts[at].said != Said::Midway).then_some(Beat::Close(at))
+    }
+
+    /// The how-many-th call a part is, if it is one.
+    pub(crate) fn call_number(&self, at: usize) -> usize {
+        self.parts[..at].iter().filter(|part| part.is_call()).count()
     }
 
     pub(crate) fn calls(&self) -> usize {

@@ -1,11 +1,12 @@
-//! The two wires: how the same speech looks on each, as a stream and whole.
+//! The three wires: how the same speech looks on each, as a stream and whole.
 //!
 //! Pure: it makes the bytes; `reply` sends them.
 
+mod anthropic;
 mod chat;
 mod responses;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     conversation::Place,
@@ -21,6 +22,7 @@ const MALFORMED: &str = "data: this is not JSON\n\ndata: {\"type\": \"response.c
 pub(crate) enum Wire {
     Responses,
     Chat,
+    Anthropic,
 }
 
 /// What one response has beside its speech.
@@ -30,6 +32,8 @@ pub(crate) struct Context<'a> {
     pub(crate) model: &'a str,
     /// The length of what was asked.
     pub(crate) asked_chars: usize,
+    /// Whether a response's thoughts are wanted sealed.
+    pub(crate) include_sealed: bool,
     /// Whether a stream of chat completions is to end with its usage.
     pub(crate) include_usage: bool,
 }
@@ -46,7 +50,20 @@ impl Wire {
         match self {
             Wire::Responses => Place::of_input(&asked["input"]),
             Wire::Chat => Place::of_messages(&asked["messages"]),
+            Wire::Anthropic => Place::of_turns(&asked["messages"]),
         }
+    }
+
+    /// An HTTP error in the shape of the wire.
+    pub(crate) fn refusal(self, refusal: &Refusal) -> Reply {
+        let Refusal { kind, code, message, .. } = refusal;
+        let body = match self {
+            Wire::Responses | Wire::Chat => {
+                json!({"error": {"message": message, "type": kind, "param": null, "code": code}})
+            }
+            Wire::Anthropic => anthropic::error(refusal),
+        };
+        Reply::refusal(refusal, &body)
     }
 
     /// The speech as server-sent events.
@@ -54,21 +71,25 @@ impl Wire {
         let mut pieces = match self {
             Wire::Responses => responses::stream(context, speech),
             Wire::Chat => chat::stream(context, speech),
+            Wire::Anthropic => anthropic::stream(context, speech),
         };
         if *speech.end == Ending::Malformed {
             pieces.push(Piece::now(MALFORMED));
         }
         let content_type = "text/event-stream";
-        Reply { status: 200, content_type, retry_after_s: None, pieces, close: close(speech.end) }
+        Reply { status: 200, content_type, retry_after: Vec::new(), pieces, close: close(speech.end) }
     }
 
     /// The speech as one JSON body.
     pub(crate) fn whole(self, context: &Context<'_>, speech: &Speech<'_>) -> Reply {
         let value = match (self, speech.end) {
             (Wire::Responses, _) => responses::whole(context, speech),
-            // This wire has no form for it but an HTTP error.
-            (Wire::Chat, Ending::Failed { code, message }) => return Reply::refusal(&failure(code, message)),
+            // These wires have no form for it but an HTTP error.
+            (Wire::Chat | Wire::Anthropic, Ending::Failed { code, message, status, .. }) => {
+                return self.refusal(&failure(code, message, *status));
+            }
             (Wire::Chat, _) => chat::whole(context, speech),
+            (Wire::Anthropic, _) => anthropic::whole(context, speech),
         };
         let text = value.to_string();
         let text = match speech.end {
@@ -92,7 +113,7 @@ fn close(end: &Ending) -> Close {
 }
 
 /// The HTTP error that says the same as a failure within a stream.
-fn failure(code: &str, message: &str) -> Refusal {
+fn failure(code: &str, message: &str, exact: Option<u16>) -> Refusal {
     let (status, kind) = match code {
         "rate_limit_exceeded" => (429, "rate_limit_error"),
         "insufficient_quota" => (429, "insufficient_quota"),
@@ -101,11 +122,21 @@ fn failure(code: &str, message: &str) -> Refusal {
         _ => (500, "server_error"),
     };
     Refusal {
-        status,
+        status: exact.unwrap_or(status),
         kind: kind.to_owned(),
         code: Some(code.to_owned()),
         message: message.to_owned(),
         retry_after_s: None,
+        retry_after_ms: None,
+        retry_after: None,
+    }
+}
+
+/// An error that says when to come back, if it does.
+fn waiting(error: Value, retry_after_s: Option<u32>) -> Value {
+    match retry_after_s {
+        Some(seconds) => with(error, "retry_after", seconds),
+        None => error,
     }
 }
 

@@ -112,3 +112,16 @@ impl Wire {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wire_is_called_as_configuration_names_it() {
+        for (wire, word) in [(Wire::Responses, "responses"), (Wire::Chat, "chat")] {
+            assert_eq!(wire.as_str(), word);
+            assert_eq!(serde_json::to_value(wire).unwrap(), word);
+        }
+    }
+}

@@ -13,6 +13,7 @@ mod review;
 mod runtime;
 mod state;
 mod telling;
+mod thread;
 
 pub use budget::{Budget, Dollars, Exceeded, InvalidDollars, Metered, Usage};
 pub use changes::{Applied, Applying, Carries, DiffReady};
@@ -24,3 +25,4 @@ pub use review::{ApplyStatus, Review, Work};
 pub use runtime::{RuntimeDied, RuntimeError, RuntimeStatus};
 pub use state::{Asked, Illegal, RunState};
 pub use telling::{PlanStatus, PlanStep, PlanUpdated, ProjectedHow, Reasoning, SecretsProjected};
+pub use thread::ThreadRecorded;

@@ -4,13 +4,14 @@
 //! stops everything: the hub hands its runs out again.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use runyard_backend::link::frames::{FrameError, Writer, frames};
 use runyard_backend::link::{FromEdge, OpenRun, Report, ToEdge};
 use runyard_backend::{Backend, Command};
-use runyard_domain::run::Failure;
+use runyard_domain::run::{Failure, ThreadRecorded};
 use runyard_domain::{BackendProfile, Code, RunId, SessionId};
 use runyard_redact::RedactorBuilder;
 use runyard_store::Clock;
@@ -173,7 +174,11 @@ async fn write<W: AsyncWrite + Unpin>(
     mut outgoing: mpsc::Receiver<FromEdge>,
 ) -> Result<(), FrameError> {
     while let Some(message) = outgoing.recv().await {
-        writer.send(&message).await?;
+        match writer.send(&message).await {
+            // The hub is gone, which whoever reads hears as the end of the link.
+            Err(FrameError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            sent => sent?,
+        }
     }
     Ok(())
 }
@@ -183,6 +188,8 @@ struct Sessions {
     edge: Arc<Shared>,
     to_hub: mpsc::Sender<FromEdge>,
     by_run: HashMap<RunId, Handle>,
+    /// Conversations of runs that are about to be opened, with the generation that they are for.
+    histories: HashMap<RunId, (u64, Vec<ThreadRecorded>)>,
     checks: Arc<Semaphore>,
     tasks: JoinSet<()>,
 }
@@ -238,12 +245,20 @@ async fn over(alive: &mut watch::Receiver<()>) {
 impl Sessions {
     fn new(edge: Arc<Shared>, to_hub: mpsc::Sender<FromEdge>) -> Self {
         let checks = Arc::new(Semaphore::new(check::CHECKS_MAX));
-        Sessions { edge, to_hub, by_run: HashMap::new(), checks, tasks: JoinSet::new() }
+        Sessions {
+            edge,
+            to_hub,
+            by_run: HashMap::new(),
+            histories: HashMap::new(),
+            checks,
+            tasks: JoinSet::new(),
+        }
     }
 
     fn hear(&mut self, message: ToEdge) {
         match message {
             ToEdge::Open(open) => self.open(*open),
+            ToEdge::History { run, generation, recorded } => self.remember(run, generation, recorded),
             // Answers come as decisions, whose use is recorded first.
             ToEdge::Command { command: Command::Answer { .. }, .. } => {}
             ToEdge::Command { run, generation, command } => self.say(run, generation, Said::Command(command)),
@@ -312,7 +327,25 @@ impl Sessions {
         }
     }
 
-    fn open(&mut self, open: OpenRun) {
+    /// Keeps a part of a conversation until its run is opened.
+    fn remember(&mut self, run: RunId, generation: u64, recorded: Vec<ThreadRecorded>) {
+        let has_room = self.histories.len() < SESSIONS_MAX;
+        match self.histories.get_mut(&run) {
+            Some((of, kept)) if *of == generation => kept.extend(recorded),
+            Some(other) => *other = (generation, recorded),
+            None if has_room => drop(self.histories.insert(run, (generation, recorded))),
+            // A hub opens what it announced; one that does not is not listened to without end.
+            None => {}
+        }
+    }
+
+    fn open(&mut self, mut open: OpenRun) {
+        if let Some((_, mut recorded)) =
+            self.histories.remove(&open.run).filter(|(generation, _)| *generation == open.generation)
+        {
+            recorded.append(&mut open.history);
+            open.history = recorded;
+        }
         self.by_run.retain(|_, handle| !handle.is_over());
         let before = self.by_run.get(&open.run).cloned();
         if before.as_ref().is_some_and(|before| before.generation >= open.generation) {

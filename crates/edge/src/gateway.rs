@@ -11,8 +11,7 @@
 //! gateway/stream.rs     the answer on its way back: counted, translated where the wire differs, the key masked
 //! gateway/course.rs     what becomes of an answer's bytes on each wire
 //! gateway/mask.rs       the key in an answer, however it is cut
-//! gateway/client.rs     connections to providers, with or without TLS
-//! gateway/address.rs    where a provider listens
+//! gateway/limits.rs     how long things may take
 //! gateway/refusal.rs    what an agent is told, in the form that clients of these APIs read
 //! ```
 //!
@@ -20,10 +19,9 @@
 //! run's budget, until the lease ends; nothing else. An answer comes back as the provider gave it, its failures too. It
 //! retries nothing, follows no redirect, keeps no connection, and stores nothing.
 
-mod address;
-mod client;
 mod course;
 mod forward;
+mod limits;
 mod listening;
 mod mask;
 mod permitted;
@@ -40,11 +38,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use runyard_domain::{RunId, Wire};
+use runyard_llm::http::{Client, Roots};
 use tokio::sync::{OnceCell, watch};
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
-use self::client::{Client, Limits, Roots};
+use self::limits::Limits;
 use self::listening::{Listening, Server};
 use self::runs::{Digest, Open, Target};
 use crate::Secret;
@@ -111,7 +110,7 @@ impl Gateway {
     }
 
     fn with(limits: Limits, roots: Roots) -> Self {
-        let server = Arc::new(Server::new(Client::new(limits, roots), limits));
+        let server = Arc::new(Server::new(Client::new(roots), limits));
         Gateway(Arc::new(Parts { server, listening: OnceCell::new() }))
     }
 

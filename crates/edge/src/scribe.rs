@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use runyard_backend::link::Report;
-use runyard_backend::{Ending, Signal, Stream};
+use runyard_backend::{Ending, Redaction, Signal, Stream};
 use runyard_domain::gate::{Question, Request};
-use runyard_domain::run::PlanStep;
+use runyard_domain::run::{PlanStep, ThreadRecorded};
 use runyard_redact::{Kind, Redactor};
 use runyard_store::{DELTA_AGE_MAX_MS, Deltas};
 use serde_json::{Value, json};
@@ -33,6 +33,8 @@ pub(crate) const NAME_BYTES_MAX: usize = 512;
 pub(crate) const FILES_NAMED_MAX: usize = 1_000;
 /// How many steps of a plan are kept.
 pub(crate) const PLAN_STEPS_MAX: usize = 64;
+/// The most that one record of a conversation holds, as JSON.
+pub(crate) const THREAD_BYTES_MAX: usize = 768 * 1024;
 /// How many messages and streams of steps are open at a time.
 pub(crate) const LANES_MAX: usize = 1_024;
 
@@ -43,6 +45,8 @@ pub(crate) enum Breach {
     NameTooLong,
     #[error("the backend has more than {LANES_MAX} messages and steps open")]
     TooManyOpen,
+    #[error("the backend records more than {THREAD_BYTES_MAX} bytes of its conversation at once")]
+    ThreadTooLong,
     #[error("the backend used the key of a request twice")]
     KeyTwice,
     #[error("the decision is about another content than what the backend asks for")]
@@ -84,6 +88,11 @@ enum Of {
 impl Scribe {
     pub(crate) fn new(redactor: Redactor) -> Self {
         Scribe { redactor, began: Instant::now(), lanes: Vec::new() }
+    }
+
+    /// What a backend is given to take out itself what may not be recorded.
+    pub(crate) fn redaction(&self) -> impl Redaction + 'static {
+        Overseen(self.redactor.clone())
     }
 
     /// When text that waits is due.
@@ -195,6 +204,7 @@ impl Scribe {
                 let step = |step: PlanStep| PlanStep { text: self.line(&step.text), ..step };
                 Signal::Plan { steps: steps.map(step).collect() }
             }
+            Signal::Thread(recorded) => Signal::Thread(self.thread(recorded)?),
             Signal::ToolCall { call, tool, summary, arguments, idempotent } => Signal::ToolCall {
                 call: self.name(&call)?,
                 tool: self.line(&tool),
@@ -223,10 +233,25 @@ impl Scribe {
         })
     }
 
+    /// A conversation as the backend has it already, if it kept to what it was told; else without what it overlooked.
+    fn thread(&self, recorded: ThreadRecorded) -> Result<ThreadRecorded, Breach> {
+        let content = |text: &str| self.redactor.content(text).into_inner();
+        let bytes = serde_json::to_vec(&recorded).map_or(usize::MAX, |bytes| bytes.len());
+        if bytes > THREAD_BYTES_MAX {
+            return Err(Breach::ThreadTooLong);
+        }
+        Ok(ThreadRecorded {
+            thread: self.name(&recorded.thread)?,
+            after: recorded.after,
+            messages: recorded.messages.into_iter().map(|message| texts(message, &content)).collect(),
+            state: recorded.state.into_iter().map(|(key, value)| (key, texts(value, &content))).collect(),
+        })
+    }
+
     fn ending(&self, ending: Ending) -> Ending {
         match ending {
-            Ending::Failed { failure_kind, message } => {
-                Ending::Failed { failure_kind, message: self.line(&message) }
+            Ending::Failed { failure_kind, message, cause } => {
+                Ending::Failed { failure_kind, message: self.line(&message), cause }
             }
             Ending::Blocked { code, message } => Ending::Blocked { code, message: self.line(&message) },
             Ending::Died { message } => Ending::Died { message: self.line(&message) },
@@ -389,6 +414,29 @@ fn cut(mut text: String, bytes_max: usize) -> String {
         text.push_str(&format!("\n… {omitted} bytes left out"));
     }
     text
+}
+
+/// The value with each of its texts as `change` gives it.
+fn texts(value: Value, change: &impl Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(change(&text)),
+        Value::Array(values) => values.into_iter().map(|value| texts(value, change)).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, texts(value, change))).collect(),
+        plain => plain,
+    }
+}
+
+/// What an adapter may ask: the same redaction as what it says goes through.
+struct Overseen(Redactor);
+
+impl Redaction for Overseen {
+    fn content(&self, text: &str) -> String {
+        self.0.content(text).into_inner()
+    }
+
+    fn arguments(&self, arguments: Value) -> Value {
+        self.0.json(arguments).into_inner()
+    }
 }
 
 /// Arguments that are too long are only said to have been there.

@@ -250,11 +250,19 @@ impl Drive {
         prepared.session_home
     }
 
-    fn spec(&self, edge: &Shared, places: &Places, confinement: Confinement, access: Access) -> SessionSpec {
+    fn spec(
+        &mut self,
+        edge: &Shared,
+        places: &Places,
+        confinement: Confinement,
+        access: Access,
+    ) -> SessionSpec {
         SessionSpec {
             run: self.open.run,
             profile: self.open.backend_profile.clone(),
             start: self.open.start.clone(),
+            history: std::mem::take(&mut self.open.history),
+            redaction: Arc::new(self.scribe.redaction()),
             directory: places.checkout(),
             home: Places::of_session(&edge.home, self.open.session, &self.open.backend_profile.profile),
             notes: places.notes(),
@@ -452,7 +460,7 @@ impl Drive {
     /// Reports why the session is over, where that was not said yet. Gives what the journal says from now on.
     async fn last_word(&mut self, over: Over) -> JournalError {
         let failed = |failure_kind, message: String| {
-            let ending = Ending::Failed { failure_kind, message };
+            let ending = Ending::failed(failure_kind, message);
             Report::Signal(Signal::Ended { ending })
         };
         let report = match over {

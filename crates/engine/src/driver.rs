@@ -6,9 +6,11 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use runyard_backend::link::{self, ChangesOf, OpenRun, Report, Stage, ToEdge};
+use runyard_backend::link::{OpenRun, Report, Stage, ToEdge};
 use runyard_backend::{Answer, BackendInfo, Command, Resumes, Start, failpoint};
-use runyard_domain::run::{Degraded, Failure, FailureKind, Run, RunEvent, RunState, RuntimeDied, Task, Work};
+use runyard_domain::run::{
+    Degraded, Failure, FailureKind, Run, RunEvent, RunState, RuntimeDied, ThreadRecorded, Work,
+};
 use runyard_domain::{ApprovalId, Code, CommandId, DiffParts, Preparation, RunId};
 use runyard_store::{StorageError, Subscription};
 use tokio::sync::mpsc;
@@ -18,7 +20,7 @@ use crate::approvals::waits;
 use crate::edges::EdgeHandle;
 use crate::record::{Fact, Standing};
 use crate::recovery::reopening;
-use crate::review::keep;
+use crate::review::{keep, link_work};
 use crate::translate::{
     DEATHS_MAX, Terms, Translated, answer, batch_append, failed, status, translate, withdrawn,
 };
@@ -28,9 +30,6 @@ use crate::{Engine, EngineError};
 pub(crate) const INBOX_MAX: usize = 64;
 /// After how long a run is tried again that could not be driven.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(2);
-
-/// How long the first line of a commit is at most.
-const COMMIT_TITLE_BYTES_MAX: usize = 72;
 
 /// What a driver hears.
 #[derive(Debug)]
@@ -141,6 +140,18 @@ impl<'a> Driver<'a> {
                 return Ok(None);
             }
         };
+        let work = standing.run.work(info.checkout);
+        let history = match info.logs_thread && work == Work::Agent {
+            true => engine.history(&standing.run).await?,
+            false => Ok(Vec::new()),
+        };
+        let history = match history {
+            Ok(history) => history,
+            Err(failure) => {
+                engine.fail(standing, generation, failure).await?;
+                return Ok(None);
+            }
+        };
         let now = Instant::now();
         let idle = Duration::from_millis(standing.run.created.execution_policy.idle_ms);
         let mut driver = Driver {
@@ -150,7 +161,7 @@ impl<'a> Driver<'a> {
             asked_here: HashSet::new(),
             decided: HashSet::new(),
             turn_sent: None,
-            work: standing.run.work(info.checkout),
+            work,
             parts: DiffParts::default(),
             recorded: (0, Vec::new()),
             written: engine.recorder().store.live().subscribe(standing.run.id),
@@ -161,11 +172,15 @@ impl<'a> Driver<'a> {
             info,
             standing,
         };
-        driver.open(preparation).await?;
+        driver.open(preparation, history).await?;
         Ok(Some(driver))
     }
 
-    async fn open(&mut self, preparation: Preparation) -> Result<(), EngineError> {
+    async fn open(
+        &mut self,
+        preparation: Preparation,
+        mut history: Vec<Vec<ThreadRecorded>>,
+    ) -> Result<(), EngineError> {
         let run = &self.standing.run;
         let created = &run.created;
         let (profile, _) = self.engine.catalog().backend(&created.backend_profile)?;
@@ -181,6 +196,11 @@ impl<'a> Driver<'a> {
             0 => Start::Fresh { task, thread: created.thread.clone() },
             _ => Start::Resume { task, thread, turn_active: run.turn_active },
         };
+        let last = history.pop().unwrap_or_default();
+        for recorded in history {
+            let (run, generation) = (run.id, self.generation);
+            self.edge.send(ToEdge::History { run, generation, recorded }).await;
+        }
         let run_token = self.engine.run_tokens().issue(run.id, &created.agent_id);
         let run_token = run_token
             .map_err(|source| StorageError::Io { doing: "making a run's token", source: Box::new(source) })?;
@@ -199,41 +219,15 @@ impl<'a> Driver<'a> {
                 .unwrap_or_default(),
             stage,
             preparation,
-            work: self.link_work(),
+            work: link_work(run, &self.work),
             start,
+            history: last,
             run_token,
             usage: run.usage,
         };
         failpoint::reach("link.open");
         self.edge.send(ToEdge::Open(Box::new(open))).await;
         Ok(())
-    }
-
-    /// What the edge is to do.
-    fn link_work(&self) -> link::Work {
-        let run = &self.standing.run;
-        let carries = run.created.carries.as_ref();
-        let changes = ChangesOf {
-            run: carries.map_or(run.id, |carries| carries.of),
-            undo: carries.is_some_and(|carries| carries.undo),
-        };
-        match (&self.work, &run.review) {
-            (Work::Agent, _) => link::Work::Drive,
-            (Work::Apply(approval), Some(review)) => link::Work::Apply {
-                changes,
-                approval: *approval,
-                digest: review.diff.digest.clone(),
-                selection: review.selection.clone().or(carries.and_then(|carries| carries.selection.clone())),
-                // What is taken back says by itself what it was.
-                to: carries
-                    .filter(|carries| !carries.undo)
-                    .map(|carries| carries.to.clone())
-                    .unwrap_or_default(),
-                begun: review.applied_digest.clone(),
-                message: commit_message(run),
-            },
-            (Work::Review | Work::Apply(_), _) => link::Work::Review { changes },
-        }
     }
 
     /// Serves the session until it is closed. Whatever happens, nothing of it is left running.
@@ -568,16 +562,6 @@ impl<'a> Driver<'a> {
         self.standing = self.engine.record_at(self.standing.clone(), self.generation, decide).await?;
         Ok(())
     }
-}
-
-/// What a commit of the run's changes says: the task in a line, and which run it was.
-fn commit_message(run: &Run) -> String {
-    let task = match &run.created.task {
-        Task::Text { text, .. } => text.lines().next().unwrap_or_default(),
-        Task::Action { action, .. } => action,
-    };
-    let title = &task[..task.floor_char_boundary(COMMIT_TITLE_BYTES_MAX)];
-    format!("{title}\n\nRunyard-Run: {}\n", run.id)
 }
 
 fn rule_used(report: &Report) -> Option<String> {

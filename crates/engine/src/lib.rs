@@ -36,6 +36,7 @@ mod run_tokens;
 mod schedule;
 mod sessions;
 mod snooze;
+mod threads;
 mod timers;
 mod translate;
 

@@ -3,8 +3,8 @@
 //! The edge looks at files and reports what it found in parts; the parts are kept as blobs, and the event refers to them. What is
 //! applied never comes from here: these are texts for people, without secrets.
 
-use runyard_backend::link::Report;
-use runyard_domain::run::Review;
+use runyard_backend::link::{self, ChangesOf, Report};
+use runyard_domain::run::{Review, Run, Task, Work};
 use runyard_domain::{ArtifactContent, DiffFile, DiffParts, DiffText, RunId};
 use runyard_redact::{Kind, Safe};
 use serde::de::DeserializeOwned;
@@ -16,6 +16,41 @@ use crate::{Engine, EngineError};
 pub(crate) const REVIEW_KEY: &str = "review";
 /// How many files are given at a time.
 pub(crate) const DIFF_FILES_MAX: usize = 500;
+/// How long the first line of a commit is at most.
+const COMMIT_TITLE_BYTES_MAX: usize = 72;
+
+/// What the edge is to do for a run.
+pub(crate) fn link_work(run: &Run, work: &Work) -> link::Work {
+    let carries = run.created.carries.as_ref();
+    let changes = ChangesOf {
+        run: carries.map_or(run.id, |carries| carries.of),
+        undo: carries.is_some_and(|carries| carries.undo),
+    };
+    match (work, &run.review) {
+        (Work::Agent, _) => link::Work::Drive,
+        (Work::Apply(approval), Some(review)) => link::Work::Apply {
+            changes,
+            approval: *approval,
+            digest: review.diff.digest.clone(),
+            selection: review.selection.clone().or(carries.and_then(|carries| carries.selection.clone())),
+            // What is taken back says by itself what it was.
+            to: carries.filter(|carries| !carries.undo).map(|carries| carries.to.clone()).unwrap_or_default(),
+            begun: review.applied_digest.clone(),
+            message: commit_message(run),
+        },
+        (Work::Review | Work::Apply(_), _) => link::Work::Review { changes },
+    }
+}
+
+/// What a commit of the run's changes says: the task in a line, and which run it was.
+fn commit_message(run: &Run) -> String {
+    let task = match &run.created.task {
+        Task::Text { text, .. } => text.lines().next().unwrap_or_default(),
+        Task::Action { action, .. } => action,
+    };
+    let title = &task[..task.floor_char_boundary(COMMIT_TITLE_BYTES_MAX)];
+    format!("{title}\n\nRunyard-Run: {}\n", run.id)
+}
 
 /// Keeps what of the reports is too long for an event, redacted once more: the parts of a diff, and texts that become artifacts (raw
 /// lines and logs of steps), which it gives in their order.

@@ -195,6 +195,7 @@ impl Batch<'_> {
                 let plan = PlanUpdated { steps: steps.clone() };
                 self.push(RunEvent::PlanUpdated(plan), Some("backend_status"))
             }
+            Signal::Thread(recorded) => self.push(RunEvent::ThreadRecorded(recorded.clone()), None),
             Signal::ToolCall { call, tool, summary, arguments, idempotent } => {
                 let call = ToolCall {
                     call: call.clone(),
@@ -406,13 +407,10 @@ impl Batch<'_> {
 
     fn ended(&mut self, ending: &Ending) -> Result<(), EngineError> {
         match ending {
-            Ending::Failed { failure_kind, message } => {
+            Ending::Failed { failure_kind, message, cause } => {
                 self.push(runtime_error(Some(*failure_kind), message, false), Some("error"))?;
-                self.fail(
-                    Failure::of_backend(*failure_kind, message.clone()),
-                    "failed",
-                    Some("terminal_status"),
-                )
+                let failure = Failure::of_backend(*failure_kind, message.clone()).caused_by(*cause);
+                self.fail(failure, "failed", Some("terminal_status"))
             }
             Ending::Died { message } if self.run.deaths < DEATHS_MAX => {
                 self.made.died = true;

@@ -4,13 +4,19 @@
 //! ([`chat`]), the way from one to the other ([`translate`]), and what a stream that passes by says that it cost
 //! ([`usage`]).
 //!
-//! Pure: bytes and JSON in, bytes and JSON out. It opens no connection, knows no clock and makes no id; who calls it does.
+//! And asking a model oneself: the port ([`inference`]), who answers it over the network on three wires ([`wire`]), and the one HTTP
+//! client for all that goes to a provider ([`http`]).
+//!
+//! Only [`http`] and the model in [`wire`] touch the network and the clock. All else is pure: bytes and JSON in, bytes and JSON out.
 
 pub mod chat;
 mod error;
+pub mod http;
+pub mod inference;
 pub mod responses;
 pub mod sse;
 pub mod translate;
 pub mod usage;
+pub mod wire;
 
 pub use error::{LlmError, NAME_CHARS_MAX, What};

@@ -23,7 +23,8 @@
 //! }
 //! ```
 //!
-//! It pulls in nothing of the platform: no store, no engine, no agent.
+//! It pulls in nothing of the platform: no store, no engine. Agents of one's own, whose tools are actions, come with the
+//! feature `agent`.
 
 mod app;
 mod logging;
@@ -32,6 +33,20 @@ pub use app::App;
 pub use logging::start_logging;
 pub use runyard_actions::*;
 pub use runyard_domain::{Actor, ActorKind, ApplicationCode, Code, ErrorCode, Grants, RunId, Surface};
+
+/// Agents of one's own: a model, instructions, and tools that are actions.
+///
+/// ```ignore
+#[doc = include_str!("../tests/agent/guide.rs.in")]
+/// ```
+///
+/// The model here plays a script. One of a provider is
+/// `.provider_with_key(ProviderSpec::new("openai", WireKind::Responses, "https://api.openai.com/v1"), key)` with
+/// `.model_spec(ModelSpec::new("demo", "openai"))`.
+#[cfg(feature = "agent")]
+pub mod agent {
+    pub use runyard_agent::*;
+}
 
 /// The surfaces, for applications that want to put them together in their own way.
 pub mod surfaces {

@@ -231,10 +231,8 @@ async fn c20_a_failed_run_shows_code_kind_message_and_next_step() {
     let run = served.run().await;
     let open = served.edge.start().await;
     let degraded = Report::Signal(Signal::Degraded { reason: "no sandbox".into() });
-    let ending = runyard_backend::Ending::Failed {
-        failure_kind: runyard_domain::run::FailureKind::BackendSpawnFailed,
-        message: "It does not start.".into(),
-    };
+    let spawn_failed = runyard_domain::run::FailureKind::BackendSpawnFailed;
+    let ending = runyard_backend::Ending::failed(spawn_failed, "It does not start.");
     let said = Report::Signal(Signal::Message { item: "m".into(), text: "I try.".into() });
     served.edge.recorded(&open, 4, vec![degraded, said, Report::Signal(Signal::Ended { ending })]).await;
     until(&served.engine, open.run, "failed").await;

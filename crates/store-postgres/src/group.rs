@@ -16,6 +16,7 @@ use crate::connection::{Connector, Link, within};
 use crate::fault::{Failure, was_not_committed};
 use crate::options::ConnectOptions;
 use crate::planning::{Found, FoundRun, Judged};
+use crate::reconnect::LaneSession;
 use crate::run_row::{self, run_uuid, signed, time, unsigned};
 use crate::schema;
 use crate::statements::Statements;
@@ -52,8 +53,8 @@ pub(crate) enum Verdict {
     },
 }
 
-impl Session {
-    pub(crate) async fn open(connector: &Connector) -> Result<Self, Failure> {
+impl LaneSession for Session {
+    async fn open(connector: &Connector) -> Result<Self, Failure> {
         let mut link = connector.connect().await?;
         let options = *connector.options();
         let statements = within(options.connect, Statements::prepare(&link.client)).await?;
@@ -62,10 +63,12 @@ impl Session {
         Ok(Session { link, statements, options })
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
+    fn is_closed(&self) -> bool {
         self.link.client.is_closed()
     }
+}
 
+impl Session {
     /// Ends a transaction that is not to be committed.
     pub(crate) async fn roll_back(&self) -> Result<(), Failure> {
         within(self.options.silence(), self.link.client.batch_execute("ROLLBACK")).await

@@ -2,7 +2,7 @@
 //!
 //! Changes go through a few lanes, each a connection of its own; a run always takes the same lane, so its changes keep
 //! their order. A lane takes what is waiting and commits it as one transaction, under the locks of the runs that it
-//! touches. Reads go through a pool and never hold up a writer. What is legal is decided in [`runyard_store::plan`].
+//! touches. Commits to threads go the same way through lanes of their own. Reads go through a pool and never hold up a writer. What is legal is decided in [`runyard_store::plan`].
 //!
 //! Whenever TLS is used the server's certificate is verified, whatever `sslmode` says: there is no encrypted but
 //! unverified connection. The password of the URL is in no error, no `Debug` and no log.
@@ -21,11 +21,19 @@ mod notices;
 mod options;
 mod planning;
 mod queries;
+mod reconnect;
 mod results;
 mod run_row;
 mod schema;
 mod statements;
 mod store;
+mod thread_claims;
+mod thread_group;
+mod thread_lanes;
+mod thread_row;
+mod thread_statements;
+mod thread_writes;
+mod threads;
 mod tls;
 mod url;
 mod writer;

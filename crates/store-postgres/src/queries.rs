@@ -17,7 +17,7 @@ const APPROVALS: &str = "reading approvals";
 const TIMERS: &str = "reading timers";
 const OUTBOX: &str = "reading the outbox";
 
-fn all<T>(
+pub(crate) fn all<T>(
     doing: &'static str,
     rows: &[Row],
     read: impl Fn(&Row) -> Result<T, Failure>,

@@ -1,27 +1,27 @@
 //! What a lane says to the database.
 
-use tokio_postgres::{Client, Statement};
-
 use crate::run_row::{columns, now_ms};
 
 /// Makes the struct of prepared statements, and the function that prepares them all at once.
 macro_rules! statements {
-    ($($name:ident: $sql:expr,)+) => {
+    ($statements:ident: $($name:ident: $sql:expr,)+) => {
         /// What a lane says to the database, prepared.
-        pub(crate) struct Statements {
-            $(pub(crate) $name: Statement,)+
+        pub(crate) struct $statements {
+            $(pub(crate) $name: tokio_postgres::Statement,)+
         }
 
-        impl Statements {
-            pub(crate) async fn prepare(client: &Client) -> Result<Self, tokio_postgres::Error> {
+        impl $statements {
+            pub(crate) async fn prepare(client: &tokio_postgres::Client) -> Result<Self, tokio_postgres::Error> {
                 let ($($name,)+) = tokio::try_join!($(client.prepare($sql)),+)?;
-                Ok(Statements { $($name,)+ })
+                Ok($statements { $($name,)+ })
             }
         }
     };
 }
+pub(crate) use statements;
 
 statements! {
+    Statements:
     // In one order, so that two groups never wait for each other in a circle.
     lock_runs: concat!("SELECT ", columns!(), ", feed FROM runs WHERE run_id = ANY($1) ORDER BY run_id FOR UPDATE"),
     // The row of one row tells, too, whether a newer hub has changed the tables meanwhile.

@@ -17,6 +17,7 @@ use crate::fault::{Failure, Remedy};
 use crate::notices::{self, Notices};
 use crate::options::ConnectOptions;
 use crate::schema;
+use crate::thread_lanes::{self, ThreadLanes};
 use crate::writer::{self, Lanes};
 
 const OPENING: &str = "connecting to the database";
@@ -36,6 +37,8 @@ pub(crate) type Parameter<'a> = &'a (dyn ToSql + Sync);
 pub struct PostgresStore {
     /// None where the store is for reading.
     lanes: Option<Lanes>,
+    /// None where the store is for reading.
+    thread_lanes: Option<ThreadLanes>,
     pub(crate) live: Arc<Live>,
     connector: Connector,
     pool: Pool,
@@ -69,7 +72,8 @@ impl PostgresStore {
         let exchange = notices::exchange(connector.clone(), notices, live.clone(), id);
         let poll = notices::poll(pool.clone(), connector.clone(), live.clone());
         let background = vec![tokio::spawn(exchange).abort_handle(), tokio::spawn(poll).abort_handle()];
-        Ok(PostgresStore { lanes: Some(lanes), live, connector, pool, background })
+        let thread_lanes = Some(ThreadLanes::start(&connector));
+        Ok(PostgresStore { lanes: Some(lanes), thread_lanes, live, connector, pool, background })
     }
 
     /// Connects to read what others write, also at a standby server. It makes and changes nothing: where nothing is
@@ -84,13 +88,22 @@ impl PostgresStore {
         let (pool, live) = (connector.pool()?, Arc::new(Live::default()));
         let poll = notices::poll(pool.clone(), connector.clone(), live.clone());
         let background = vec![tokio::spawn(poll).abort_handle()];
-        Ok(PostgresStore { lanes: None, live, connector, pool, background })
+        Ok(PostgresStore { lanes: None, thread_lanes: None, live, connector, pool, background })
     }
 
     /// The way to write to the log.
     pub(crate) fn lanes(&self) -> Result<&Lanes, StorageError> {
-        let what = || format!("the database at {}, which was opened for reading,", self.connector.place());
-        self.lanes.as_ref().ok_or_else(|| StorageError::ReadOnly { doing: writer::DOING, what: what() })
+        self.lanes.as_ref().ok_or_else(|| self.read_only(writer::DOING))
+    }
+
+    /// The way to commit to threads.
+    pub(crate) fn thread_lanes(&self) -> Result<&ThreadLanes, StorageError> {
+        self.thread_lanes.as_ref().ok_or_else(|| self.read_only(thread_lanes::DOING))
+    }
+
+    fn read_only(&self, doing: &'static str) -> StorageError {
+        let what = format!("the database at {}, which was opened for reading,", self.connector.place());
+        StorageError::ReadOnly { doing, what }
     }
 
     /// Asks the database. What is asked may be asked twice: when the connection is lost it is asked again.

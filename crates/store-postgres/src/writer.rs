@@ -4,18 +4,17 @@
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::time::Duration;
 
 use runyard_domain::RunId;
 use runyard_store::plan::{CHANGE_BYTES_MAX, Prepared};
 use runyard_store::{Appended, Change, Live, StorageError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tokio::time::Instant;
 
 use crate::connection::Connector;
 use crate::fault::{Failure, Remedy};
 use crate::group::{Session, Settled, Verdict};
 use crate::notices::Notices;
+use crate::reconnect::Kept;
 use crate::writes::Writes;
 
 /// How many lanes there are.
@@ -28,10 +27,6 @@ const GROUP_BYTES_MAX: usize = 1024 * 1024;
 const WAITING_KIB_MAX: u32 = 64 * 1024;
 /// How often a group is tried on connections that break before the commit.
 const ATTEMPTS_MAX: u32 = 5;
-/// The first wait for a server that went away; it doubles.
-const RECONNECT_WAIT_FIRST: Duration = Duration::from_millis(20);
-/// The longest wait between two attempts to reach it.
-const RECONNECT_WAIT_MAX: Duration = Duration::from_millis(500);
 pub(crate) const DOING: &str = "writing to the log";
 
 // The largest change must find room, else it would wait for ever.
@@ -56,13 +51,7 @@ impl Lanes {
     pub(crate) fn start(connector: &Connector, live: &Arc<Live>, notices: &Arc<Notices>) -> Self {
         let lanes = (0..LANES).map(|_| {
             let (queue, waiting) = mpsc::unbounded_channel();
-            let worker = Worker {
-                connector: connector.clone(),
-                live: live.clone(),
-                notices: notices.clone(),
-                session: None,
-                away_since: None,
-            };
+            let worker = Worker { kept: Kept::new(connector), live: live.clone(), notices: notices.clone() };
             tokio::spawn(worker.run(waiting));
             Lane { queue, room: Arc::new(Semaphore::new(WAITING_KIB_MAX as usize)) }
         });
@@ -94,12 +83,9 @@ fn lane_of(run: RunId) -> usize {
 
 /// The task of a lane.
 struct Worker {
-    connector: Connector,
+    kept: Kept<Session>,
     live: Arc<Live>,
     notices: Arc<Notices>,
-    session: Option<Session>,
-    /// Since when the server cannot be reached.
-    away_since: Option<Instant>,
 }
 
 impl Worker {
@@ -129,7 +115,7 @@ impl Worker {
         }
         for waiting in group {
             // Whoever went away does not want the answer.
-            let _ = waiting.answer.send(Err(failure.storage(DOING, self.connector.place())));
+            let _ = waiting.answer.send(Err(failure.storage(DOING, self.kept.connector().place())));
         }
         Vec::new()
     }
@@ -139,13 +125,13 @@ impl Worker {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            let session = self.session().await?;
+            let session = self.kept.get().await?;
             let mut changes: Vec<&mut Prepared> =
                 group.iter_mut().map(|waiting| &mut waiting.prepared).collect();
             let failure = match session.settle(&mut changes).await {
                 Ok(settled) => {
                     if matches!(settled, Settled::Unknown(_)) {
-                        self.session = None;
+                        self.kept.end();
                     }
                     return Ok(settled);
                 }
@@ -153,7 +139,7 @@ impl Worker {
             };
             let remedy = failure.remedy();
             if remedy == Remedy::Reconnect || session.roll_back().await.is_err() {
-                self.session = None;
+                self.kept.end();
             }
             // Others may be waiting for what this transaction held up.
             self.live.wake_feed();
@@ -162,33 +148,6 @@ impl Worker {
             }
             tracing::debug!(?failure, attempt, "a group is tried again");
         }
-    }
-
-    /// The lane's connection. A server that went away is waited for, for a while.
-    async fn session(&mut self) -> Result<&Session, Failure> {
-        if self.session.as_ref().is_some_and(Session::is_closed) {
-            self.session = None;
-        }
-        if self.session.is_none() {
-            let since = *self.away_since.get_or_insert_with(Instant::now);
-            let mut wait = RECONNECT_WAIT_FIRST;
-            let session = loop {
-                match Session::open(&self.connector).await {
-                    Ok(session) => break session,
-                    Err(failure) => {
-                        let is_enough = since.elapsed() >= self.connector.options().outage;
-                        if is_enough || failure.remedy() == Remedy::None {
-                            return Err(failure);
-                        }
-                    }
-                }
-                tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(RECONNECT_WAIT_MAX);
-            };
-            self.away_since = None;
-            return Ok(self.session.insert(session));
-        }
-        self.session.as_ref().ok_or(Failure::Silent)
     }
 
     fn answer(&self, group: Vec<Waiting>, settled: Settled) -> Vec<Waiting> {

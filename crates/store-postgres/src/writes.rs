@@ -292,7 +292,7 @@ impl Writes {
 type Parameter<'a> = &'a (dyn ToSql + Sync);
 
 /// Writes so many rows, if any. Another number is a race that was lost: somebody else wrote one of them.
-async fn write<const N: usize>(
+pub(crate) async fn write<const N: usize>(
     client: &Client,
     statement: &Statement,
     rows: usize,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use runyard_store::{Store, conformance_tests};
+use runyard_store::{Store, ThreadRunStore, conformance_tests, thread_conformance_tests};
 use runyard_store_postgres::PostgresStore;
 use runyard_testkit_postgres::Postgres;
 
@@ -14,3 +14,10 @@ async fn postgres() -> (Arc<dyn Store>, ()) {
 }
 
 conformance_tests!(postgres);
+
+async fn threads() -> (Arc<dyn ThreadRunStore>, ()) {
+    let url = Postgres::shared().unwrap().database().unwrap();
+    (Arc::new(PostgresStore::connect(&url).await.unwrap()), ())
+}
+
+thread_conformance_tests!(threads);

@@ -89,10 +89,10 @@ async fn d11_a_newer_schema_is_refused_also_by_a_store_that_is_already_connected
     let run = start(&store).await;
     postgres.sql(&url, "UPDATE runyard.meta SET version = 77").unwrap();
     let error = refused(&url, PASSWORD).await;
-    assert!(matches!(error, StorageError::NewerSchema { found: 77, known: 1 }), "{error:?}");
+    assert!(matches!(error, StorageError::NewerSchema { found: 77, known: 2 }), "{error:?}");
     let error = append(&store, run, 1, json!({})).await.unwrap_err();
-    assert!(matches!(error, StorageError::NewerSchema { found: 77, known: 1 }), "{error:?}");
-    postgres.sql(&url, "UPDATE runyard.meta SET version = 1").unwrap();
+    assert!(matches!(error, StorageError::NewerSchema { found: 77, known: 2 }), "{error:?}");
+    postgres.sql(&url, "UPDATE runyard.meta SET version = 2").unwrap();
     append(&store, run, 1, json!({})).await.unwrap();
     assert_eq!(verify(&store, run).await.unwrap().unwrap().events, 2);
 }

@@ -7,7 +7,8 @@
 //!
 //! `RUNYARD_BENCH_DIR` says on which disk; in memory (`/dev/shm`) it shows what the processor alone costs.
 //!
-//! `cargo bench -p runyard-store-sqlite`, or with the names of parts: `-- batches latency replay tails size chain`.
+//! `cargo bench -p runyard-store-sqlite`, or with the names of parts: `-- batches latency replay tails size chain
+//! threads`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "this is a benchmark")]
 
@@ -20,7 +21,11 @@ use std::time::{Duration, Instant};
 
 use runyard_domain::{AppendId, EventId, RunId, Timestamp};
 use runyard_redact::Safe;
-use runyard_store::{Change, EventLog, Hash, NewEvent, Place, Projection, Tail, Writes, verify};
+use runyard_store::conformance::{began, commit_of, fresh_agent_run, fresh_thread, granted, record};
+use runyard_store::{
+    AgentRunId, Change, ClaimAfter, EventLog, Hash, JournalWrite, KeyDigest, NewEvent, Place, Projection,
+    Scope, Tail, ThreadId, ThreadRunStore, ThreadStore, ThreadWrites, ValueWrite, Writes, verify,
+};
 use runyard_store_sqlite::{OpenOptions, SqliteStore};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -35,7 +40,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build().unwrap();
     let begun = Instant::now();
     type Part = (&'static str, fn(&Runtime));
-    let all: [Part; 7] = [
+    let all: [Part; 9] = [
         ("batches", batches),
         ("latency", latency),
         ("replay", replay),
@@ -43,6 +48,8 @@ fn main() {
         ("tails", tails),
         ("size", size),
         ("chain", chain),
+        ("threads", threads),
+        ("threads", thread_growth),
     ];
     for (name, part) in all {
         if is_asked(name) {
@@ -393,6 +400,140 @@ fn chain(runtime: &Runtime) {
     }
     let cost = begun.elapsed().as_secs_f64() * 1e6 / f64::from(TIMES);
     println!("(f) the hash chain: {cost:.2} us per event of {} B", body.len());
+}
+
+/// A run of an agent on a thread of its own, which has one tool call: one claim and four commits, each durable.
+async fn agent_run(store: &SqliteStore) {
+    let (thread, run) = (fresh_thread(), fresh_agent_run());
+    store.create_thread(&thread, Safe::NULL).await.unwrap();
+    turn(store, &thread, &run, 0).await;
+}
+
+/// One turn of a conversation: 4 messages, of which the last ends the run.
+async fn turn(store: &SqliteStore, thread: &ThreadId, run: &AgentRunId, version: u64) -> u64 {
+    let term = Duration::from_secs(60);
+    let claim = granted(store.claim(thread, run, "benchmark".into(), term).await.unwrap());
+    for step in 0..4 {
+        let mut writes = ThreadWrites { messages: vec![text().into()], ..ThreadWrites::default() };
+        match step {
+            0 => writes.record = record("running").record,
+            1 => {
+                let key = KeyDigest::of(&[run.as_str()]);
+                let payload = Safe::object([("tool", "read".into())]);
+                writes.journal = vec![JournalWrite::Intent { call: "call".into(), key, payload }];
+            }
+            2 => {
+                let payload = Safe::object([("ok", true.into())]);
+                writes.journal = vec![JournalWrite::Result { call: "call".into(), payload }];
+                writes.values =
+                    vec![ValueWrite::Set { scope: Scope::Thread, key: "turn".into(), value: version.into() }];
+            }
+            _ => writes.record = record("done").record,
+        }
+        let mut commit = commit_of(thread, run, &claim, version + step, writes);
+        if step == 3 {
+            commit.claim = ClaimAfter::Released;
+        }
+        store.commit(commit).await.unwrap();
+    }
+    version + 4
+}
+
+/// Does something again and again in so many tasks, for a while; times per second.
+async fn repeated<F: Future<Output = ()> + Send + 'static>(
+    tasks: usize,
+    job: impl Fn(usize) -> F + Send + Sync + 'static,
+) -> f64 {
+    let (begun, job) = (Instant::now(), Arc::new(job));
+    let mut lanes = JoinSet::new();
+    for task in 0..tasks {
+        let job = Arc::clone(&job);
+        lanes.spawn(async move {
+            let mut done = 0;
+            while begun.elapsed() < ROUND {
+                job(task).await;
+                done += 1;
+            }
+            done
+        });
+    }
+    let done: u64 = lanes.join_all().await.into_iter().sum();
+    done as f64 / begun.elapsed().as_secs_f64()
+}
+
+fn threads(runtime: &Runtime) {
+    println!("(g) threads, medians of {ROUNDS} rounds in turns; a message is about 0.8 kB");
+    println!("    under way   appends/s   commits/s   runs/s of 1 claim and 4 commits (and a new thread)");
+    for under_way in [1, 64, 256] {
+        let folder = folder();
+        let store = open(folder.path(), 256);
+        let mut runs: Vec<(RunId, u64)> = (0..under_way).map(|_| (new_run(), 0)).collect();
+        let mut own = Vec::new();
+        runtime.block_on(async {
+            for _ in 0..under_way {
+                own.push(Arc::new((began(&*store).await, AtomicU64::new(0))));
+            }
+        });
+        let (mut appends, mut commits, mut all) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            appends.push(runtime.block_on(store_round(&store, &mut runs, 1)));
+            let (shared, lanes) = (Arc::clone(&store), own.clone());
+            commits.push(runtime.block_on(repeated(under_way, move |task| {
+                let lane = Arc::clone(&lanes[task]);
+                let store = Arc::clone(&shared);
+                async move {
+                    let ((thread, run, claim), version) = &*lane;
+                    let expected = version.fetch_add(1, Ordering::SeqCst);
+                    let writes = ThreadWrites { messages: vec![text().into()], ..ThreadWrites::default() };
+                    store.commit(commit_of(thread, run, claim, expected, writes)).await.unwrap();
+                }
+            })));
+            let shared = Arc::clone(&store);
+            all.push(runtime.block_on(repeated(under_way, move |_| {
+                let store = Arc::clone(&shared);
+                async move { agent_run(&store).await }
+            })));
+        }
+        println!("    {under_way:9} {:11.0} {:11.0} {:8.0}", median(appends), median(commits), median(all));
+    }
+}
+
+/// What a turn costs the longer the thread, and the more threads there are.
+fn thread_growth(runtime: &Runtime) {
+    let folder = folder();
+    let store = open(folder.path(), 256);
+    let cost = async |threads: &mut Vec<(ThreadId, u64)>, turns: usize| {
+        let cpu = writer_cpu_seconds();
+        let begun = Instant::now();
+        for n in 0..turns {
+            let index = n * 7_919 % threads.len();
+            let (thread, version) = &mut threads[index];
+            *version = turn(&store, thread, &fresh_agent_run(), *version).await;
+        }
+        let per = |seconds: f64| seconds * 1e6 / turns as f64;
+        (per(begun.elapsed().as_secs_f64()), per(writer_cpu_seconds() - cpu))
+    };
+    runtime.block_on(async {
+        let make = async |count: usize| {
+            let mut threads = Vec::new();
+            for _ in 0..count {
+                let thread = fresh_thread();
+                store.create_thread(&thread, Safe::NULL).await.unwrap();
+                threads.push((thread, 0));
+            }
+            threads
+        };
+        let mut one = make(1).await;
+        for upto in [200, 400, 600, 800, 1_000] {
+            let (wall, cpu) = cost(&mut one, 200).await;
+            println!("    one thread up to turn {upto:5}: {wall:.0} us, of the writer's CPU {cpu:.0}");
+        }
+        for count in [10, 1_000, 10_000] {
+            let mut threads = make(count).await;
+            let (wall, cpu) = cost(&mut threads, 1_000).await;
+            println!("    a turn with {count:6} threads: {wall:.0} us, of the writer's CPU {cpu:.0}");
+        }
+    });
 }
 
 /// The batches to measure: all, or those that `RUNYARD_BENCH_BATCHES` names.

@@ -157,7 +157,7 @@ where
     }
 }
 
-fn outcome<T>(done: Result<T, Trouble>) -> rusqlite::Result<Option<Result<T, StorageError>>> {
+pub(crate) fn outcome<T>(done: Result<T, Trouble>) -> rusqlite::Result<Option<Result<T, StorageError>>> {
     match done {
         Ok(done) => Ok(Some(Ok(done))),
         Err(Trouble::Refused(error)) => Ok(Some(Err(error))),

@@ -34,6 +34,10 @@ mod run_cache;
 mod run_row;
 mod schema;
 mod store;
+mod thread_claims;
+mod thread_commit;
+mod thread_row;
+mod threads;
 mod writer;
 
 pub use backup::BackupProgress;

@@ -12,7 +12,7 @@ const DOING: &str = "opening the database";
 const APPLICATION_ID: i32 = 0x5259_5244;
 
 /// The steps, the first one from nothing.
-const MIGRATIONS: [&str; 1] = [include_str!("schema/0001.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema/0001.sql"), include_str!("schema/0002.sql")];
 
 /// The schema that this program reads and writes.
 pub(crate) const SCHEMA: u32 = MIGRATIONS.len() as u32;

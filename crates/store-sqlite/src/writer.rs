@@ -6,8 +6,9 @@ use std::thread::{JoinHandle, ThreadId};
 
 use runyard_domain::AppendId;
 use runyard_store::plan::Prepared;
-use runyard_store::{Appended, StorageError};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use runyard_store::threads::plan::PreparedCommit;
+use runyard_store::{Appended, Committed, StorageError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::checkpoint::LogKeeper;
 use crate::errand::{AppendJob, Errand, Job, unknown};
@@ -16,6 +17,7 @@ use crate::group::{Committer, Message, gather};
 use crate::ledger::Ledger;
 use crate::lock::Possession;
 use crate::poison::Poison;
+use crate::thread_commit::CommitJob;
 
 /// How many jobs wait; whoever comes then waits for a place.
 const WAITING_MAX: usize = 4_096;
@@ -60,14 +62,31 @@ impl Writer {
     /// Makes a change, and returns when it is durable.
     pub(crate) async fn append(&self, prepared: Prepared) -> Result<Appended, StorageError> {
         let append: AppendId = prepared.append;
-        let kib = u32::try_from(prepared.size() / 1024 + 1).unwrap_or(u32::MAX).min(WAITING_KIB_MAX);
-        let room = Arc::clone(&self.room).acquire_many_owned(kib).await.map_err(|_| closed())?;
+        let room = self.room(prepared.size()).await?;
         let (job, answered) = AppendJob::answered(prepared, room);
         self.send(job).await?;
         match answered.await {
             Ok(answer) => answer.appended,
             Err(_) => Err(unknown(append)),
         }
+    }
+
+    /// Makes a commit to a thread, and returns when it is durable.
+    pub(crate) async fn commit(&self, prepared: PreparedCommit) -> Result<Committed, StorageError> {
+        let append = prepared.append;
+        let room = self.room(prepared.size()).await?;
+        let (job, answered) = CommitJob::answered(prepared, room);
+        self.send(job).await?;
+        match answered.await {
+            Ok(answer) => answer.committed,
+            Err(_) => Err(unknown(append)),
+        }
+    }
+
+    /// Waits for room for so many bytes.
+    async fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, StorageError> {
+        let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(WAITING_KIB_MAX);
+        Arc::clone(&self.room).acquire_many_owned(kib).await.map_err(|_| closed())
     }
 
     /// Does something in the writer's transaction, and returns when it is durable.

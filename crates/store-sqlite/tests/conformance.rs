@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use runyard_store::Store;
+use runyard_store::{Store, ThreadRunStore};
 use runyard_store_sqlite::{OpenOptions, SqliteStore};
 use tempfile::TempDir;
 
@@ -20,3 +20,11 @@ async fn open() -> (Arc<dyn Store>, TempDir) {
 }
 
 runyard_store::conformance_tests!(open);
+
+async fn threads() -> (Arc<dyn ThreadRunStore>, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(OpenOptions::new(folder.path().join("runyard.db"), "the suite")).unwrap();
+    (Arc::new(store), folder)
+}
+
+runyard_store::thread_conformance_tests!(threads);

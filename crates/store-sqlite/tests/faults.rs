@@ -14,8 +14,10 @@ use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use runyard_store::conformance::event;
-use runyard_store::{Blobs, EventLog, StorageError};
+use runyard_store::conformance::{commit_of, event, record};
+use runyard_store::{
+    AgentRunId, Blobs, Claimed, EventLog, StorageError, ThreadId, ThreadRunStore, ThreadStore, ThreadWrites,
+};
 use runyard_store_sqlite::{OpenOptions, POISONED_EXIT_CODE, SqliteStore};
 use serde_json::json;
 use support::{Player, change, markers, open, play, proof, repeatable, run_number, runtime, say};
@@ -28,7 +30,7 @@ const ATTEMPTS_MAX: u32 = 40;
 
 #[test]
 fn child() {
-    play(&[("script", script), ("checkpoints", checkpoints)]);
+    play(&[("script", script), ("checkpoints", checkpoints), ("commits", commits)]);
 }
 
 /// Makes its changes one after another, says what becomes of each, and closes the store.
@@ -103,6 +105,44 @@ fn checkpoints(database: &Path) {
                 Err(error) => say(&format!("not made: {}", error.code())),
             }
         }
+    });
+}
+
+/// Commits to a thread, one commit after another.
+fn commits(database: &Path) {
+    runtime().block_on(async {
+        // It goes on when the store is poisoned, to say what it is told then.
+        let options = OpenOptions::new(database, "the script").on_poisoned(|| ());
+        let store = match SqliteStore::open(options) {
+            Ok(store) => store,
+            Err(error) => return say(&format!("not open: {}", error.code())),
+        };
+        say("open");
+        let thread = ThreadId::new("talk".into()).unwrap();
+        let run = AgentRunId::new("run".into()).unwrap();
+        // A fault may be here already; then there is nothing to go on with.
+        if store.create_thread(&thread, runyard_redact::Safe::NULL).await.is_err() {
+            return;
+        }
+        let term = Duration::from_secs(60);
+        let Ok(Claimed::Granted(claim)) = store.claim(&thread, &run, "the script".into(), term).await else {
+            return;
+        };
+        for version in 0..CHANGES {
+            say(&format!("try {version}"));
+            let writes = ThreadWrites { messages: vec![version.into()], ..record("running") };
+            match store.commit(commit_of(&thread, &run, &claim, version, writes)).await {
+                Ok(_) => say(&format!("made {version}")),
+                Err(error) => {
+                    say(&format!("not made: {}", error.code()));
+                    let again = commit_of(&thread, &run, &claim, version, record("running"));
+                    let error = store.commit(again).await.unwrap_err();
+                    return say(&format!("nor again: {}", error.code()));
+                }
+            }
+        }
+        store.close().await;
+        say("closed");
     });
 }
 
@@ -236,6 +276,29 @@ fn d11_after_a_failed_sync_nothing_is_acknowledged_and_the_process_ends() {
     });
     assert!(faults > 5, "only {faults} calls failed");
     println!("{faults} faults");
+}
+
+#[test]
+fn d11_after_a_failed_sync_no_commit_to_a_thread_is_acknowledged() {
+    let mut unknown = 0;
+    let faults = sweep(proof(4, 20, 10_000), |call, database| {
+        let faults = format!("fsync:{call}");
+        let played = Played::with_fault("commits", database, &faults);
+        assert_eq!(played.made_after_fault(), [0; 0], "{faults}: {:?}", played.said);
+        if let Some(refused) = played.said.iter().find(|line| line.starts_with("not made")) {
+            assert_eq!(refused, "not made: storage.commit_unknown", "{faults}");
+            assert!(played.said.contains(&"nor again: storage.poisoned".to_owned()), "{:?}", played.said);
+            unknown += 1;
+        }
+        let store = open(database);
+        runtime().block_on(async {
+            let thread = store.thread(&ThreadId::new("talk".into()).unwrap()).await.unwrap();
+            let version = thread.map_or(0, |thread| thread.version);
+            assert!(version >= played.made().len() as u64, "{faults}: {:?}", played.said);
+        });
+        played
+    });
+    assert!(faults > 5 && unknown > 2, "{faults} faults, {unknown} left a commit unknown");
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn d11_a_newer_database_is_refused_and_left_as_it_is() {
         error(SqliteStore::open(OpenOptions::new(&database, "old"))),
         error(SqliteStore::open_read_only(&database)),
     ] {
-        assert!(matches!(refused, StorageError::NewerSchema { found: 99, known: 1 }), "{refused}");
+        assert!(matches!(refused, StorageError::NewerSchema { found: 99, known: 2 }), "{refused}");
     }
     let raw = rusqlite::Connection::open(&database).unwrap();
     let version: i32 = raw.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();

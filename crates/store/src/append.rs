@@ -16,7 +16,15 @@ pub async fn append_until_known<L: EventLog + ?Sized>(
     log: &L,
     mut make: impl FnMut() -> Change,
 ) -> Result<Appended, StorageError> {
-    let unknown = match log.append(make()).await {
+    until_known(|| log.append(make())).await
+}
+
+/// Attempts it, and when the outcome is unknown attempts it again until it is known.
+pub(crate) async fn until_known<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, StorageError>
+where
+    F: Future<Output = Result<T, StorageError>>,
+{
+    let unknown = match attempt().await {
         Err(error @ StorageError::CommitUnknown { .. }) => error,
         known => return known,
     };
@@ -24,7 +32,7 @@ pub async fn append_until_known<L: EventLog + ?Sized>(
     for _ in 0..ATTEMPTS_MAX {
         tokio::time::sleep(wait).await;
         wait *= 2;
-        match log.append(make()).await {
+        match attempt().await {
             Err(error) if !is_an_answer(&error) => {}
             known => return known,
         }

@@ -138,9 +138,21 @@ impl KeyDigest {
         KeyDigest(digest.finalize().into())
     }
 
+    /// The digest that a store kept.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        KeyDigest(bytes)
+    }
+
     /// Its bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+}
+
+/// As 64 hexadecimal digits: what a tool is given as its idempotency key.
+impl fmt::Display for KeyDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

@@ -11,6 +11,7 @@ mod leaks;
 mod log;
 mod rows;
 mod tails;
+mod threads;
 
 pub use concurrency::*;
 pub use fixtures::{ManyRuns, append, at, event, fresh_append, fresh_approval, fresh_run, one, safe, start};
@@ -18,6 +19,7 @@ pub use leaks::{assert_holds_none, plant_secrets, redactor_of_secrets, texts_wit
 pub use log::*;
 pub use rows::*;
 pub use tails::*;
+pub use threads::*;
 
 /// One test for each promise. `$open` is an `async fn() -> (Arc<dyn Store>, impl Sized)`: the store, and what must live as
 /// long as the test.

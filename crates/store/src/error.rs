@@ -29,16 +29,16 @@ pub enum StorageError {
         /// What is there.
         what: String,
     },
-    /// The run went on meanwhile.
-    #[error("the run is at event {actual}, not at {expected}")]
+    /// The run or the thread went on meanwhile.
+    #[error("it is at place {actual}, not at {expected}")]
     VersionConflict {
         /// Where the writer took it to be.
         expected: u64,
         /// Where it is.
         actual: u64,
     },
-    /// A newer owner holds the run's lease: this one must stop.
-    #[error("generation {held} of the run's lease is over; {current} holds it now")]
+    /// A newer owner holds the lease, or it was given up: this one must stop.
+    #[error("generation {held} of the lease is over; the last is {current}")]
     StaleGeneration {
         /// The writer's generation.
         held: u64,

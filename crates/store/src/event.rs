@@ -20,7 +20,7 @@ const AGENT_BYTES_MAX: usize = 1024;
 /// The most blobs that one event refers to.
 const BLOBS_MAX: usize = 64;
 /// How deep a payload is nested. Readers of JSON stop at 128, and the envelope is a level too.
-const DEPTH_MAX: usize = 120;
+pub(crate) const DEPTH_MAX: usize = 120;
 
 /// The SHA-256 of an event's stored bytes. They hold the hash of the event before it, so it stands for all before it too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -176,7 +176,7 @@ impl EncodedEvent {
 const PLACE_BYTES_MAX: usize = 112;
 
 /// Whether a value is nested deeper than so many levels.
-fn is_deeper(value: &Value, levels: usize) -> bool {
+pub(crate) fn is_deeper(value: &Value, levels: usize) -> bool {
     match value {
         Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper(item, levels - 1)),
         Value::Object(fields) => levels == 0 || fields.values().any(|field| is_deeper(field, levels - 1)),

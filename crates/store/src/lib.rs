@@ -4,6 +4,8 @@
 //! results commit together or not at all. What is legal is decided once, in [`plan`], for every store; a store only reads
 //! rows, writes rows and makes them durable. Everything that is written is [`Safe`](runyard_redact::Safe).
 //!
+//! Beside the runs stand [`threads`]: the conversations of an agent loop that is used as a library.
+//!
 //! It knows no particular database, and nothing about what a run's states or events mean.
 
 mod append;
@@ -21,6 +23,7 @@ pub mod plan;
 mod ports;
 mod rows;
 mod tail;
+pub mod threads;
 mod verify;
 
 pub use append::append_until_known;
@@ -40,4 +43,10 @@ pub use rows::{
     OutboxItem, PAGE_MAX, RunPage, RunRow, RunsQuery, Timer,
 };
 pub use tail::{FeedTail, Tail};
+pub use threads::{
+    AgentRunId, AgentRunRow, COMMIT_BYTES_MAX, COMMIT_MESSAGES_MAX, COMMIT_ROWS_MAX, Claim, ClaimAfter,
+    Claimed, Committed, ID_CHARS_MAX, JournalWrite, KEY_BYTES_MAX, MESSAGE_BYTES_MAX, PAGE_BYTES_MAX,
+    RunStore, RunWrite, Scope, StateValue, StoredMessage, ThreadCommit, ThreadHolder, ThreadId, ThreadRow,
+    ThreadRunStore, ThreadStore, ThreadWrites, ToolCallRow, ValueWrite, commit_until_known, stored_json,
+};
 pub use verify::{Break, BreakKind, Chain, Verified, verify};

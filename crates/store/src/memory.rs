@@ -1,5 +1,7 @@
 //! A store in memory, for tests: it forgets everything with the process, and keeps every other promise.
 
+mod threads;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,6 +21,7 @@ use crate::{
 /// The store in memory.
 pub struct MemoryStore {
     tables: Mutex<Tables>,
+    threads: Mutex<threads::Threads>,
     clock: Arc<dyn Clock>,
     live: Live,
 }
@@ -54,7 +57,7 @@ impl MemoryStore {
 
     /// An empty store that lives by this clock.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
-        MemoryStore { tables: Mutex::default(), clock, live: Live::default() }
+        MemoryStore { tables: Mutex::default(), threads: Mutex::default(), clock, live: Live::default() }
     }
 
     /// Changes a run's stored events behind the log's back.

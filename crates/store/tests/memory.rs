@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use runyard_store::conformance::{one, start};
 use runyard_store::{
-    Acquired, Change, Leases, ManualClock, MemoryStore, Place, Runs, StorageError, Store, conformance_tests,
+    Acquired, Change, Leases, ManualClock, MemoryStore, Place, Runs, StorageError, Store, ThreadRunStore,
+    conformance_tests, thread_conformance_tests,
 };
 use serde_json::json;
 
@@ -16,6 +17,12 @@ async fn memory() -> (Arc<dyn Store>, ()) {
 }
 
 conformance_tests!(memory);
+
+async fn threads() -> (Arc<dyn ThreadRunStore>, ()) {
+    (Arc::new(MemoryStore::new()), ())
+}
+
+thread_conformance_tests!(threads);
 
 const TERM: Duration = Duration::from_secs(30);
 
@@ -65,4 +72,10 @@ async fn a_clock_that_jumps_never_lets_two_owners_write() {
 #[tokio::test]
 async fn no_planted_secret_is_delivered() {
     runyard_store::conformance::plant_secrets(Arc::new(MemoryStore::new())).await;
+}
+
+// clause: B11
+#[tokio::test]
+async fn no_planted_secret_is_read_from_a_thread() {
+    runyard_store::conformance::plant_thread_secrets(Arc::new(MemoryStore::new())).await;
 }

@@ -113,8 +113,9 @@ impl HttpApi {
         let login = login::router(Arc::clone(&api)).merge(pages::router(Arc::clone(&api)));
         let pages = dev::router(Arc::clone(&api)).merge(login);
         let pages = pages.method_not_allowed_fallback(dev::wrong_method);
-        let routes = inside(routes::router(api, plain).merge(pages));
-        Ok(routes.layer(axum::middleware::from_fn_with_state(guard, guard::check)))
+        let routes = inside(routes::router(Arc::clone(&api), plain).merge(pages));
+        let guarded = routes.layer(axum::middleware::from_fn_with_state(guard, guard::check));
+        Ok(guarded.layer(axum::middleware::from_fn_with_state(api, pages::for_the_lost)))
     }
 }
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use runyard_ui_assets::{Asset, asset};
@@ -26,6 +27,14 @@ const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-
 /// What a page could ask a browser for and never does.
 const PERMISSIONS: &str = "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), \
                            microphone=(), midi=(), payment=(), usb=()";
+/// What every page is sent with.
+const OF_A_PAGE: [(HeaderName, &str); 5] = [
+    (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+    (header::VARY, "Cookie, Accept-Language"),
+    (header::CONTENT_SECURITY_POLICY, CSP),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("permissions-policy"), PERMISSIONS),
+];
 /// A name that changes with the content is kept for a year.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
@@ -96,29 +105,55 @@ async fn show(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
     if !accepts(request.headers(), &header::ACCEPT, "text/html") {
         return unknown_path(request).await;
     }
-    let about = page::About {
-        name: &api.name,
-        version: &api.version,
-        hub: pages == Pages::Hub,
-        instance: api.guard.instance(),
-    };
-    let Some(text) = page::of(&about, request.headers()) else { return unknown_path(request).await };
+    let Some(text) = page_for(&api, request.headers()) else { return unknown_path(request).await };
     let etag = runyard_ui_assets::etag(text.as_bytes());
     let mut response = match is_known(request.headers(), &etag) {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => text.into_response(),
     };
-    let values = [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CACHE_CONTROL, "no-cache"),
-        (header::ETAG, &etag),
-        (header::VARY, "Cookie, Accept-Language"),
-        (header::CONTENT_SECURITY_POLICY, CSP),
-        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        (HeaderName::from_static("permissions-policy"), PERMISSIONS),
-    ];
-    set(&mut response, &values);
+    set(&mut response, &OF_A_PAGE);
+    set(&mut response, &[(header::CACHE_CONTROL, "no-cache"), (header::ETAG, &etag)]);
     response
+}
+
+fn page_for(api: &HttpApi, headers: &HeaderMap) -> Option<String> {
+    let about = page::About {
+        name: &api.name,
+        version: &api.version,
+        hub: api.guard.pages() == Pages::Hub,
+        instance: api.guard.instance(),
+    };
+    page::of(&about, headers)
+}
+
+/// Around the guard: a person whose browser went to an address that is no page sees the page, which says so. It is refused all the
+/// same; only the words are other ones.
+pub(crate) async fn for_the_lost(State(api): State<Arc<HttpApi>>, request: Request, next: Next) -> Response {
+    let lost = is_visit(&api, &request).then(|| request.headers().clone());
+    let mut response = next.run(request).await;
+    if let Some(headers) = lost.filter(|_| response.status() == StatusCode::UNAUTHORIZED)
+        && let Some(text) = page_for(&api, &headers)
+    {
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+        *response.body_mut() = text.into();
+        set(&mut response, &OF_A_PAGE);
+    }
+    response
+}
+
+/// Whether a browser follows a person to an address where no program of theirs would ask.
+fn is_visit(api: &HttpApi, request: &Request) -> bool {
+    let (headers, path) = (request.headers(), request.uri().path());
+    let says = |name: &str, value: &str| headers.get(name).is_some_and(|found| found == value);
+    let for_programs = ["/api", "/mcp", "/dev/api"].iter().any(|root| path.starts_with(root));
+    request.method() == Method::GET
+        && !for_programs
+        && says("sec-fetch-mode", "navigate")
+        && says("sec-fetch-dest", "document")
+        && accepts(headers, &header::ACCEPT, "text/html")
+        && !headers.contains_key(header::AUTHORIZATION)
+        // There its scripts would come from another address, which no page takes.
+        && !api.guard.is_by_alias(headers, request.uri().authority().map(|authority| authority.as_str()))
 }
 
 /// An application has nothing but its actions to show.

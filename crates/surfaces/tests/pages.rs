@@ -124,6 +124,41 @@ async fn an_application_has_the_pages_of_its_actions_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_person_who_is_lost_sees_the_page_and_is_refused_all_the_same() {
+    let server = hub().await;
+    let lost =
+        |path: &str| visit(&server, path).and("Sec-Fetch-Mode", "navigate").and("Sec-Fetch-Dest", "document");
+    for path in ["/nowhere", "/tasks/7", "/login/x", "/index.html"] {
+        let shown = answer(&server, lost(path)).await;
+        assert_eq!(shown.status, 401, "{path}");
+        for (name, value) in [
+            ("content-type", "text/html; charset=utf-8"),
+            ("content-security-policy", CSP),
+            ("x-content-type-options", "nosniff"),
+            ("cache-control", "no-store"),
+        ] {
+            assert_eq!(shown.header(name), value, "{path}");
+        }
+        assert_eq!(boot(&text(&shown))["hub"], true, "{path}");
+    }
+    let name = format!("localhost:{}", server.address.port());
+    for (what, request) in [
+        ("what is for programs", lost("/api/v1/runs")),
+        ("the agents' way in", lost("/mcp")),
+        ("a page's own", lost("/dev/api/actions")),
+        ("a frame", lost("/nowhere").with("Sec-Fetch-Dest", "iframe")),
+        ("a script's request", lost("/nowhere").with("Sec-Fetch-Mode", "cors")),
+        ("a program", lost("/nowhere").with("Accept", "application/json")),
+        ("a token that is wrong", lost("/nowhere").and("Authorization", "Bearer wrong")),
+        ("another name of this machine", lost("/nowhere").with("Host", &name)),
+    ] {
+        let refused = answer(&server, request).await;
+        assert!([401, 403].contains(&refused.status), "{what}: {refused:?}");
+        assert_eq!(refused.header("content-type"), "application/json", "{what}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_asks_for_no_page_gets_none() {
     let server = hub().await;
     for accept in ["application/json", "*/*", "text/event-stream", "text/html;q=0", ""] {

@@ -117,7 +117,7 @@ impl ActionSession {
             Err(Failure { code, message, .. }) => {
                 let message = report::line(&format!("{}: {message}", code.as_str()));
                 let failed = result(ToolOutcome::Failed, message.clone());
-                let ending = Ending::Failed { failure_kind: FailureKind::BackendFailed, message };
+                let ending = Ending::failed(FailureKind::BackendFailed, message);
                 Err(Broken::Ended(vec![failed], ending))
             }
         }

@@ -188,7 +188,7 @@ impl Conversation {
             let message = format!("codex did not answer {} in time", call.method());
             if call != Call::Steer {
                 let failure_kind = FailureKind::BackendProtocolError;
-                return Err(Ending::Failed { failure_kind, message });
+                return Err(Ending::failed(failure_kind, message));
             }
             self.error(message);
         }

@@ -71,10 +71,10 @@ impl Session {
                     // Its conversation is in its home, so it can be opened again.
                     Ending::Died { message }
                 } else {
-                    Ending::Failed { failure_kind: FailureKind::BackendFailed, message }
+                    Ending::failed(FailureKind::BackendFailed, message)
                 }
             }
-            Stop::Failed(BackendError { failure_kind, message }) => Ending::Failed { failure_kind, message },
+            Stop::Failed(BackendError { failure_kind, message }) => Ending::failed(failure_kind, message),
         };
         let (mut signals, _unsent) = self.conversation.take();
         signals.push(Signal::Ended { ending });

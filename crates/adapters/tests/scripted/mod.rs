@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use runyard_adapters::codex::{CODEX_KIND, CodexBackend};
-use runyard_backend::conformance::{Recorder, check_order};
+use runyard_backend::conformance::{Recorder, Unchanged, check_order};
 use runyard_backend::{
     Access, Answer, Backend, BackendError, Command, Custody, Ending, Exit, Launch, Process, ProcessError,
     Processes, Session, SessionSpec, Signal, Start,
@@ -162,6 +162,8 @@ impl Scene {
             run: RunId::from_bytes([7; 16]),
             profile: self.profile.clone(),
             start,
+            history: Vec::new(),
+            redaction: Arc::new(Unchanged),
             directory: self.root.path().to_owned(),
             home: self.root.path().join("home"),
             notes: self.root.path().join("notes"),

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use runyard_domain::run::ThreadRecorded;
 use runyard_domain::{CommandId, ExecutionPolicy, RunId};
+use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
 use super::{Bench, Part, PlainProcesses, Recorder, check_order};
-use crate::{Access, Answer, Command, Session, SessionSpec, Signal, Start};
+use crate::{Access, Answer, Command, Redaction, Session, SessionSpec, Signal, Start};
 
 /// So often is looked where nothing tells of a change.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -22,6 +24,8 @@ pub struct Stage {
     pub run: RunId,
     patience: Duration,
     vigil: Duration,
+    /// Where its sessions recorded, in their order: together they are the log.
+    recorders: Mutex<Vec<Arc<Recorder>>>,
 }
 
 /// What is answered to whatever a backend asks.
@@ -42,7 +46,14 @@ impl Stage {
         // A run of its own: what is kept for a run must not reach another scene.
         static SCENES: AtomicU64 = AtomicU64::new(1_700_000_000_000);
         let run = RunId::from_parts(SCENES.fetch_add(1, Ordering::Relaxed), &[7; 10]);
-        Stage { root, processes: Arc::default(), run, patience: bench.patience(), vigil: bench.vigil() }
+        Stage {
+            root,
+            processes: Arc::default(),
+            run,
+            patience: bench.patience(),
+            vigil: bench.vigil(),
+            recorders: Mutex::default(),
+        }
     }
 
     /// The run's checkout.
@@ -120,6 +131,8 @@ impl Stage {
             run: self.run,
             profile: part.profile.clone(),
             start,
+            history: Vec::new(),
+            redaction: Arc::new(Unchanged),
             directory: self.directory(),
             home: self.root.path().join("home"),
             notes: self.root.path().join("notes"),
@@ -131,13 +144,38 @@ impl Stage {
         }
     }
 
+    /// What was recorded of the conversation so far.
+    fn history(&self, next: &Arc<Recorder>) -> Vec<ThreadRecorded> {
+        let mut recorders = self.recorders.lock().expect("nobody panicked while it was held");
+        let signals: Vec<Signal> = recorders.iter().flat_map(|recorder| recorder.signals()).collect();
+        recorders.push(Arc::clone(next));
+        let recorded = signals.into_iter().filter_map(|signal| match signal {
+            Signal::Thread(recorded) => Some(recorded),
+            _ => None,
+        });
+        recorded.collect()
+    }
+
     /// Opens a session.
     pub async fn open(&self, bench: &dyn Bench, part: &Part, start: Start, recorder: &Arc<Recorder>) -> Live {
         let turn_active = matches!(start, Start::Resume { turn_active: true, .. });
-        let spec = self.spec(part, start);
+        let spec = SessionSpec { history: self.history(recorder), ..self.spec(part, start) };
         let session = bench.backend().open(spec, recorder.clone()).await.expect("the session opens");
         let recorder = Arc::clone(recorder);
         Live { session, recorder, answered: BTreeSet::new(), patience: self.patience, turn_active }
+    }
+}
+
+/// Takes nothing out: what a suite records holds no secret.
+pub struct Unchanged;
+
+impl Redaction for Unchanged {
+    fn content(&self, text: &str) -> String {
+        text.to_owned()
+    }
+
+    fn arguments(&self, arguments: Value) -> Value {
+        arguments
     }
 }
 

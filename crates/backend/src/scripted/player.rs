@@ -172,7 +172,7 @@ impl Player {
             }
             Step::Fail { failure_kind, message } => {
                 let (failure_kind, message) = (*failure_kind, self.fill(message, &[]));
-                Err(Broken::Ended(Ending::Failed { failure_kind, message }))
+                Err(Broken::Ended(Ending::failed(failure_kind, message)))
             }
             Step::Block { code, message } => {
                 Err(Broken::Ended(Ending::Blocked { code: *code, message: self.fill(message, &[]) }))

@@ -236,7 +236,7 @@ async fn what_it_says_about_itself_is_said_as_it_is() {
                 message: "b".into(),
                 retrying: true
             },
-            Signal::Ended { ending: Ending::Failed { failure_kind, message: "c".into() } },
+            Signal::Ended { ending: Ending::failed(failure_kind, "c") },
         ]
     );
 }

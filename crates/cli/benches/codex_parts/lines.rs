@@ -146,6 +146,7 @@ fn open(stage: &Stage) -> OpenRun {
             task: Task::Text { text: "look around".to_owned(), redacted: false },
             thread: None,
         },
+        history: Vec::new(),
         run_token: "ryr_run_token_0123456789".to_owned(),
         usage: None,
     }

@@ -30,8 +30,17 @@ change() {
     return "$changed"
 }
 
-# Starts something that goes on when the attempt is over.
-leave() { setsid "$@" > /dev/null 2>&1 & kill -0 $!; }
+# Starts something that goes on when the attempt is over. It waits until that is on its own: what is still in the attempt's process
+# group is killed with it.
+leave() {
+    setsid "$@" > /dev/null 2>&1 &
+    local look
+    for look in {1..1000}; do
+        [[ $(cut -d ' ' -f 6 "/proc/$!/stat") == "$!" ]] && return
+        sleep 0.01
+    done
+    return 1
+}
 
 yes() { printf '{"decision":"approve","digest":"%s"}' "$1"; }
 

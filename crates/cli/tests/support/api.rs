@@ -226,10 +226,18 @@ impl Api {
 
     /// Follows a run's events from a place on.
     pub(crate) fn stream(&self, run: &str, after: Option<u64>) -> Stream {
-        let mut stream = self.connect();
         let last = after.map(|after| format!("Last-Event-ID: {after}\r\n")).unwrap_or_default();
-        let request = self.head("GET", &format!("/runs/{run}/stream"), &last);
-        stream.write_all(request.as_bytes()).unwrap();
+        self.follow(&format!("/runs/{run}/stream"), &last)
+    }
+
+    /// Follows what changes over the whole hub.
+    pub(crate) fn hub_stream(&self) -> Stream {
+        self.follow("/stream", "")
+    }
+
+    fn follow(&self, path: &str, more: &str) -> Stream {
+        let mut stream = self.connect();
+        stream.write_all(self.head("GET", path, more).as_bytes()).unwrap();
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
@@ -260,6 +268,17 @@ pub(crate) struct Message {
 impl Stream {
     /// The next message; nothing at the end of the stream.
     pub(crate) fn next(&mut self) -> Option<Message> {
+        self.block().map(|block| read_message(&block))
+    }
+
+    /// What the hub's stream tells next.
+    pub(crate) fn changed(&mut self) -> Value {
+        let block = self.block().unwrap();
+        let data = block.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+        serde_json::from_str(data).unwrap()
+    }
+
+    fn block(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.chunk.windows(2).position(|pair| pair == b"\n\n") {
                 let block: Vec<u8> = self.chunk.drain(..end + 2).collect();
@@ -267,7 +286,7 @@ impl Stream {
                 if block.starts_with(':') {
                     continue;
                 }
-                return Some(read_message(&block));
+                return Some(block);
             }
             if !self.more() {
                 assert!(self.chunk.is_empty(), "half a message: {}", String::from_utf8_lossy(&self.chunk));

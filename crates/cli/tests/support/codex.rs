@@ -94,11 +94,12 @@ impl Bench {
         let secrets = self.yard.home.path("secrets");
         let (mut files, mut left) = (Vec::new(), vec![self.yard.home.path("")]);
         while let Some(next) = left.pop() {
-            for entry in std::fs::read_dir(next).unwrap().flatten() {
+            // Agents at work take their own directories away.
+            for entry in std::fs::read_dir(next).into_iter().flatten().flatten() {
                 let path = entry.path();
-                match entry.file_type().unwrap() {
-                    kind if kind.is_dir() && path != secrets => left.push(path),
-                    kind if kind.is_file() => files.push(path),
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() && path != secrets => left.push(path),
+                    Ok(kind) if kind.is_file() => files.push(path),
                     _ => {}
                 }
             }

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{Context, failure, with};
+use super::{Context, failure, waiting, with};
 use crate::{
     reply::Piece,
     scenario::Ending,
-    speech::{Kind, Part, Speech},
+    speech::{Beat, Kind, Part, Speech},
 };
 
 const DONE: &str = "data: [DONE]\n\n";
@@ -19,14 +19,24 @@ const DONE: &str = "data: [DONE]\n\n";
 pub(super) fn stream(context: &Context<'_>, speech: &Speech<'_>) -> Vec<Piece> {
     let mut chunks = Chunks { context, pieces: Vec::new() };
     chunks.delta(Duration::ZERO, json!({"role": "assistant", "content": ""}));
-    let mut calls = 0;
-    for part in &speech.parts {
-        chunks.say(part, calls);
-        calls += usize::from(matches!(part.kind, Kind::Function { .. } | Kind::FreeForm { .. }));
+    for beat in speech.beats() {
+        match beat {
+            Beat::Open(at) => chunks.open(&speech.parts[at], speech.call_number(at)),
+            Beat::Delta(at, delta) => chunks.say(&speech.parts[at], delta, speech.call_number(at)),
+            // Nothing says here that a part is whole.
+            Beat::Close(_) => {}
+        }
     }
-    if let Ending::Failed { code, message } = speech.end {
-        let refusal = failure(code, message);
-        let error = json!({"message": message, "type": refusal.kind, "param": null, "code": code});
+    if let Ending::Failed { code, message, status, retry_after_s } = speech.end {
+        let error = match status {
+            // As some say it that stand before others: the status is the code.
+            Some(status) => json!({"message": message, "type": code, "param": null, "code": status}),
+            None => {
+                let kind = failure(code, message, None).kind;
+                json!({"message": message, "type": kind, "param": null, "code": code})
+            }
+        };
+        let error = waiting(error, *retry_after_s);
         chunks.pieces.push(Piece::now(format!("data: {}\n\n", json!({"error": error}))));
     }
     let Some(reason) = finish_reason(speech) else { return chunks.pieces };
@@ -119,20 +129,22 @@ impl Chunks<'_> {
     }
 
     /// `index` is the call's, if it is one.
-    fn say(&mut self, part: &Part, index: usize) {
+    fn open(&mut self, part: &Part, index: usize) {
         if let Kind::Function { tool } | Kind::FreeForm { tool } = &part.kind {
             let opened = with(call(self.context, index, tool, ""), "index", index);
             self.delta(Duration::ZERO, json!({"tool_calls": [opened]}));
         }
-        for text in &part.deltas {
-            let delta = match part.kind {
-                Kind::Reasoning => json!({"reasoning_content": text}),
-                Kind::Text => json!({"content": text}),
-                Kind::Function { .. } | Kind::FreeForm { .. } => {
-                    json!({"tool_calls": [{"index": index, "function": {"arguments": text}}]})
-                }
-            };
-            self.delta(part.pause, delta);
-        }
+    }
+
+    fn say(&mut self, part: &Part, delta: usize, index: usize) {
+        let text = &part.deltas[delta];
+        let delta = match part.kind {
+            Kind::Reasoning => json!({"reasoning_content": text}),
+            Kind::Text => json!({"content": text}),
+            Kind::Function { .. } | Kind::FreeForm { .. } => {
+                json!({"tool_calls": [{"index": index, "function": {"arguments": text}}]})
+            }
+        };
+        self.delta(part.pause, delta);
     }
 }

@@ -4,20 +4,28 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Context, with};
+use super::{Context, waiting, with};
 use crate::{
     reply::Piece,
     scenario::Ending,
-    speech::{Kind, Part, Said, Speech},
+    speech::{Beat, Kind, Part, Said, Speech},
 };
+
+/// What stands for a thought that only its maker can read.
+const SEALED: &str = "sealed-by-the-demo-provider";
 
 /// The events in order, the last of which says how the response ended, if anything does.
 pub(super) fn stream(context: &Context<'_>, speech: &Speech<'_>) -> Vec<Piece> {
-    let mut events = Events { id: context.id, pieces: Vec::new(), output: Vec::new() };
+    let mut events = Events { context, pieces: Vec::new(), output: Vec::new() };
     let created = response(context, speech, "in_progress", &[]);
     events.push(json!({"type": "response.created", "response": created}));
-    speech.parts.iter().for_each(|part| events.say(part));
-    if let Some(status) = status(speech.end) {
+    events.say(speech);
+    if let Ending::Failed { code, message, status: Some(status), retry_after_s } = speech.end {
+        // One that does not come from the response itself.
+        let error =
+            json!({"type": "error", "code": code, "message": message, "param": null, "status": status});
+        events.push(waiting(error, *retry_after_s));
+    } else if let Some(status) = status(speech.end) {
         let response = response(context, speech, status, &events.output);
         events.push(json!({"type": format!("response.{status}"), "response": response}));
     }
@@ -26,8 +34,8 @@ pub(super) fn stream(context: &Context<'_>, speech: &Speech<'_>) -> Vec<Piece> {
 
 /// The response of which the events tell. One that never ends is told as completed: only half of it is sent.
 pub(super) fn whole(context: &Context<'_>, speech: &Speech<'_>) -> Value {
-    let mut events = Events { id: context.id, pieces: Vec::new(), output: Vec::new() };
-    speech.parts.iter().for_each(|part| events.say(part));
+    let mut events = Events { context, pieces: Vec::new(), output: Vec::new() };
+    events.say(speech);
     response(context, speech, status(speech.end).unwrap_or("completed"), &events.output)
 }
 
@@ -53,8 +61,8 @@ fn response(context: &Context<'_>, speech: &Speech<'_>, status: &str, output: &[
         })
     });
     let (error, details) = match speech.end {
-        Ending::Failed { code, message } if status == "failed" => {
-            (json!({"code": code, "message": message}), Value::Null)
+        Ending::Failed { code, message, retry_after_s, .. } if status == "failed" => {
+            (waiting(json!({"code": code, "message": message}), *retry_after_s), Value::Null)
         }
         Ending::Incomplete { reason } if status == "incomplete" => (Value::Null, json!({"reason": reason})),
         _ => (Value::Null, Value::Null),
@@ -67,7 +75,7 @@ fn response(context: &Context<'_>, speech: &Speech<'_>, status: &str, output: &[
 
 /// The events so far, and the finished items among them.
 struct Events<'a> {
-    id: &'a str,
+    context: &'a Context<'a>,
     pieces: Vec<Piece>,
     output: Vec<Value>,
 }
@@ -83,26 +91,36 @@ impl Events<'_> {
         self.pieces.push(Piece { pause, text: format!("event: {kind}\ndata: {event}\n\n") });
     }
 
-    fn say(&mut self, part: &Part) {
-        let (said_whole, text) =
-            (if part.said == Said::Whole { "completed" } else { "incomplete" }, part.text());
-        let item = Item { kind: &part.kind, of: self.id, index: self.output.len() };
-        self.item("added", &item, item.json("in_progress", None));
-        if let Some(opened) = item.part_event("added", "") {
-            self.push(opened);
+    fn say(&mut self, speech: &Speech<'_>) {
+        for beat in speech.beats() {
+            let (Beat::Open(at) | Beat::Delta(at, _) | Beat::Close(at)) = beat;
+            let part = &speech.parts[at];
+            let item = Item { kind: &part.kind, context: self.context, index: at };
+            match beat {
+                Beat::Open(_) => {
+                    self.item("added", &item, item.json("in_progress", None));
+                    if let Some(opened) = item.part_event("added", "") {
+                        self.push(opened);
+                    }
+                }
+                Beat::Delta(_, delta) => {
+                    let delta = part.deltas[delta].as_str();
+                    self.push_after(part.pause, with(item.event("delta"), "delta", delta));
+                }
+                Beat::Close(_) => self.close(part, &item),
+            }
         }
-        for delta in &part.deltas {
-            self.push_after(part.pause, with(item.event("delta"), "delta", delta.as_str()));
-        }
-        if part.said == Said::Midway {
-            return;
-        }
+    }
+
+    fn close(&mut self, part: &Part, item: &Item<'_>) {
+        let status = if part.said == Said::Whole { "completed" } else { "incomplete" };
+        let text = part.text();
         self.push(with(item.event("done"), item.field(), text.as_str()));
         if let Some(closed) = item.part_event("done", &text) {
             self.push(closed);
         }
-        let done = item.json(said_whole, Some(&text));
-        self.item("done", &item, done.clone());
+        let done = item.json(status, Some(&text));
+        self.item("done", item, done.clone());
         self.output.push(done);
     }
 
@@ -115,8 +133,7 @@ impl Events<'_> {
 /// One item of the output.
 struct Item<'a> {
     kind: &'a Kind,
-    /// The id of its response.
-    of: &'a str,
+    context: &'a Context<'a>,
     index: usize,
 }
 
@@ -127,7 +144,7 @@ impl Item<'_> {
             Kind::Text => "msg",
             Kind::Function { .. } | Kind::FreeForm { .. } => "item",
         };
-        format!("{prefix}_{}_{}", self.of, self.index)
+        format!("{prefix}_{}_{}", self.context.id, self.index)
     }
 
     /// The item as it stands once this is said; nothing, before it begins.
@@ -135,10 +152,13 @@ impl Item<'_> {
         let item = |kind: &str| json!({"id": self.id(), "type": kind, "status": status});
         let parts: Vec<Value> = said.map(|text| self.part(text)).into_iter().collect();
         let call = |kind: &str, tool: &str| {
-            let call = with(item(kind), "call_id", format!("call_{}_{}", self.of, self.index));
+            let call = with(item(kind), "call_id", format!("call_{}_{}", self.context.id, self.index));
             with(with(call, "name", tool), self.field(), said.unwrap_or_default())
         };
         match self.kind {
+            Kind::Reasoning if said.is_some() && self.context.include_sealed => {
+                with(with(item("reasoning"), "summary", parts), "encrypted_content", SEALED)
+            }
             Kind::Reasoning => with(item("reasoning"), "summary", parts),
             Kind::Text => with(with(item("message"), "role", "assistant"), "content", parts),
             Kind::Function { tool } => call("function_call", tool),

@@ -24,11 +24,12 @@ const FIELDS: [&str; 13] = [
     "tools",
     "other",
 ];
-const TEXTS: [&str; 13] = [
+const TEXTS: [&str; 14] = [
     "user",
     "tool",
     "message",
     "function_call_output",
+    "tool_result",
     "aborted",
     "",
     "[[scenario:",
@@ -77,9 +78,9 @@ fn any_json_gets_an_answer_on_each_wire() {
     let provider = executor.block_on(DemoProvider::start()).unwrap();
     let mut runner =
         TestRunner::new(ProptestConfig { cases: CASES, failure_persistence: None, ..Default::default() });
-    let asked = (prop_oneof![any_json(), any_conversation()], any::<bool>());
-    let done = runner.run(&asked, |(body, chat)| {
-        let path = if chat { "/v1/chat/completions" } else { "/v1/responses" };
+    let path = select(&["/v1/chat/completions", "/v1/responses", "/v1/messages"][..]);
+    let asked = (prop_oneof![any_json(), any_conversation()], path);
+    let done = runner.run(&asked, |(body, path)| {
         let reply = executor.block_on(request(provider.address(), "POST", path, "k", &body.to_string()));
         let expected = if body.is_object() { 200 } else { 400 };
         prop_assert_eq!(reply.status, expected);

@@ -176,3 +176,46 @@ async fn a_stall_and_a_silence_last_until_the_provider_goes() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_failure_may_say_its_status_and_when_to_come_back() {
+    for (scenario, word, status) in [("failed-502", "bad_gateway", 502), ("goaway", "server_shutdown", 503)] {
+        let [responses, chat] = play(&format!("[[scenario:{scenario}]]")).await;
+        let last = responses.events().pop().unwrap();
+        assert_eq!(
+            (&last["type"], &last["code"], &last["status"]),
+            (&json!("error"), &json!(word), &json!(status))
+        );
+        let error = chat.chunks().0.pop().unwrap()["error"].clone();
+        assert_eq!((&error["type"], &error["code"]), (&json!(word), &json!(status)));
+    }
+    let [responses, chat] = play("[[scenario:failed-rate-limit-wait]]").await;
+    assert_eq!(responses.response()["error"]["retry_after"], 7);
+    assert_eq!(chat.chunks().0.pop().unwrap()["error"]["retry_after"], 7);
+}
+
+#[tokio::test]
+async fn two_interleaved_calls_come_a_piece_of_each_in_turn() {
+    let [responses, chat] = play("[[scenario:parallel]]").await;
+    let is_delta = |event: &Value| event["type"] == "response.function_call_arguments.delta";
+    let order: Vec<Value> =
+        responses.events().into_iter().filter(is_delta).map(|event| event["output_index"].clone()).collect();
+    assert_eq!(order, [0, 1, 0, 1]);
+    assert_eq!(responses.response()["output"][1]["arguments"], r#"{"cmd":"echo right"}"#);
+    let pieces = chat.chunks().0.into_iter().filter_map(|chunk| {
+        let call = chunk["choices"][0]["delta"]["tool_calls"].get(0)?.clone();
+        call["id"].is_null().then(|| call["index"].clone())
+    });
+    assert_eq!(pieces.collect::<Vec<_>>(), [0, 1, 0, 1]);
+}
+
+#[tokio::test]
+async fn a_thought_is_sealed_where_that_is_asked_for() {
+    let provider = DemoProvider::start().await.unwrap();
+    for include in [json!([]), json!(["reasoning.encrypted_content"])] {
+        let body = json!({"stream": true, "include": include, "input": "[[scenario:reasoning]]"}).to_string();
+        let reply = crate::client::request(provider.address(), "POST", WIRES[0], "k", &body).await;
+        let sealed = reply.response()["output"][0]["encrypted_content"].is_string();
+        assert_eq!(sealed, include != json!([]));
+    }
+}

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
+mod anthropic;
 mod any_body;
 mod chat;
 mod client;

@@ -1,4 +1,4 @@
-//! HTTP errors: the same on both wires, streamed or not.
+//! HTTP errors: the same on both wires of OpenAI, streamed or not.
 
 use runyard_demo_provider::DemoProvider;
 use serde_json::{Value, json};
@@ -23,7 +23,20 @@ async fn each_refusal_has_its_status_and_the_shape_of_the_api() {
         ("http-402", 402, json!("insufficient_balance"), None),
         ("http-403", 403, json!(null), None),
         ("http-404", 404, json!("model_not_found"), None),
+        ("http-408", 408, json!(null), None),
+        ("http-413", 413, json!("request_too_large"), None),
         ("http-429", 429, json!("rate_limit_exceeded"), Some("retry-after: 1\r\n")),
+        ("http-429-ms", 429, json!("rate_limit_exceeded"), Some("retry-after-ms: 1250\r\n")),
+        (
+            "http-429-date",
+            429,
+            json!("rate_limit_exceeded"),
+            Some("retry-after: tue, 31 dec 2999 23:59:59 gmt\r\n"),
+        ),
+        ("http-503-wait", 503, json!(null), Some("retry-after: 7\r\n")),
+        ("http-504", 504, json!(null), None),
+        ("http-content-filter", 400, json!("content_filter"), None),
+        ("http-context-length", 400, json!("context_length_exceeded"), None),
         ("quota", 429, json!("insufficient_quota"), None),
         ("http-500", 500, json!(null), None),
         ("http-503", 503, json!(null), None),

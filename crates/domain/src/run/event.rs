@@ -6,6 +6,7 @@ use super::changes::{Applied, Applying, DiffReady};
 use super::facts::*;
 use super::runtime::{RuntimeDied, RuntimeError, RuntimeStatus};
 use super::telling::{PlanUpdated, Reasoning, SecretsProjected};
+use super::thread::ThreadRecorded;
 
 /// An event that this version cannot read.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +99,7 @@ events! {
     MessageCompleted(MessageCompleted) "run.message.completed"
     Reasoning(Reasoning) "run.reasoning"
     PlanUpdated(PlanUpdated) "run.plan.updated"
+    ThreadRecorded(ThreadRecorded) "run.thread.recorded"
     ToolCall(ToolCall) "run.tool.call"
     ToolOutput(ToolOutput) "run.tool.output"
     ToolResult(ToolResult) "run.tool.result"

@@ -99,6 +99,9 @@ pub struct Failure {
     pub message: String,
     /// What to do first: the failure kind's, where there is one.
     pub recovery: String,
+    /// The code of what our own agent loop failed with, where it did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<Code>,
     /// The limit of its budget that the run went beyond.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub exceeded: Option<Exceeded>,
@@ -108,13 +111,18 @@ impl Failure {
     /// A failure that is not a backend's.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         let recovery = code.row().recovery.to_owned();
-        Failure { code, failure_kind: None, message: message.into(), recovery, exceeded: None }
+        Failure { code, failure_kind: None, message: message.into(), recovery, cause: None, exceeded: None }
     }
 
     /// A run went beyond its budget.
     pub fn of_budget(exceeded: Exceeded) -> Self {
         let failure = Failure::new(Code::BudgetExceeded, exceeded.to_string());
         Failure { exceeded: Some(exceeded), ..failure }
+    }
+
+    /// The same, for a cause of our own agent loop's.
+    pub fn caused_by(self, cause: Option<Code>) -> Self {
+        Failure { cause, ..self }
     }
 
     /// A backend's failure.
@@ -125,6 +133,7 @@ impl Failure {
             failure_kind: Some(kind),
             message: message.into(),
             recovery,
+            cause: None,
             exceeded: None,
         }
     }
@@ -133,6 +142,14 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_of_our_own_loop_keeps_its_cause_and_the_rest() {
+        let failure = Failure::of_backend(FailureKind::ProviderRateLimited, "too fast");
+        let caused = failure.clone().caused_by(Some(Code::InferenceRateLimited));
+        assert_eq!(caused.cause, Some(Code::InferenceRateLimited));
+        assert_eq!(caused.caused_by(None), failure);
+    }
 
     #[test]
     fn c16_each_failure_kind_has_its_run_code_and_its_own_recovery() {

@@ -210,6 +210,7 @@ const fn is_note(event: &RunEvent) -> bool {
             | E::MessageCompleted(_)
             | E::Reasoning(_)
             | E::PlanUpdated(_)
+            | E::ThreadRecorded(_)
             | E::SecretsProjected(_)
             | E::ToolCall(_)
             | E::ToolOutput(_)

@@ -169,6 +169,12 @@ fn notes() -> Vec<RunEvent> {
         RunEvent::PlanUpdated(PlanUpdated {
             steps: vec![PlanStep { text: "s".into(), status: PlanStatus::Pending }],
         }),
+        RunEvent::ThreadRecorded(ThreadRecorded {
+            thread: "t".into(),
+            after: 0,
+            messages: vec![json!({"role": "user"})],
+            state: BTreeMap::new(),
+        }),
         RunEvent::SecretsProjected(SecretsProjected {
             profile: "codex".into(),
             keys: vec!["auth.json".into()],

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName,
-    HeaderValue, RETRY_AFTER, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
+    RETRY_AFTER, USER_AGENT,
 };
 use hyper::{Method, Request, Response};
 use runyard_domain::Wire;
+use runyard_llm::http::{Answer, Failed, is_encoded};
 use runyard_llm::{LlmError, translate};
 use serde_json::{Value, json};
 
-use super::client::{Answer, Failed};
 use super::course::{Course, Meter};
 use super::listening::{Server, Visit};
 use super::permitted::permitted;
@@ -71,17 +71,18 @@ pub(super) async fn forward(
     let Asked { method, name, body, chat } = asked(open, route, bytes)?;
     let request = request(target, method, name, headers, body)?;
     let tally = reserved.map(|reserved| Tally::sent(reserved, asked_bytes));
-    let Answer { response, connection } = match server.client.send(&target.address, request).await {
-        Ok(answer) => answer,
-        Err(failed) => {
-            // One that is late may have cost something.
-            if let (Some(tally), false) = (tally, matches!(failed, Failed::HeadTime)) {
-                tally.void();
+    let Answer { response, connection } =
+        match server.client.send(&server.limits.provider, &target.address, request).await {
+            Ok(answer) => answer,
+            Err(failed) => {
+                // One that is late may have cost something.
+                if let (Some(tally), false) = (tally, matches!(failed, Failed::HeadTime)) {
+                    tally.void();
+                }
+                tracing::debug!(run = %open.run, error = ?failed, "a provider gave no answer");
+                return Err(failed.into());
             }
-            tracing::debug!(run = %open.run, error = ?failed, "a provider gave no answer");
-            return Err(failed.into());
-        }
-    };
+        };
     // A provider answers what it has read.
     drop(room);
     let (head, body) = response.into_parts();
@@ -188,10 +189,6 @@ fn request(
         sent.insert(ACCEPT, EVENT_STREAM);
     }
     Ok(request)
-}
-
-fn is_encoded(headers: &HeaderMap) -> bool {
-    headers.get_all(CONTENT_ENCODING).iter().any(|encoding| encoding.as_bytes() != b"identity")
 }
 
 fn passed_on(headers: &HeaderMap, target: &Target) -> HeaderMap {

@@ -13,12 +13,13 @@ use std::time::Duration;
 
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use runyard_llm::http::{Client, Io};
 use rustix::fs::{AtFlags, Mode, OFlags, chmodat, open, renameat, statat, unlinkat};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::client::{Client, Io, Limits};
+use super::limits::Limits;
 use super::routes;
 use super::runs::{Digest, Runs};
 

@@ -2,9 +2,9 @@
 
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
+use runyard_llm::http::Failed;
 use serde_json::{Value, json};
 
-use super::client::Failed;
 use super::permitted::Unpermitted;
 use super::stream::Out;
 

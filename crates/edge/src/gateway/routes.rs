@@ -135,7 +135,7 @@ async fn answered(
     visit: Arc<Visit>,
 ) -> Result<Response<Out>, Refusal> {
     let limits = server.limits;
-    let mut admitted = match admit(open, &head, limits.head).await {
+    let mut admitted = match admit(open, &head, limits.provider.head).await {
         Ok(admitted) => admitted,
         Err(refusal) => {
             throw_away(body, UNWANTED_BYTES_MAX, limits.request_body).await;

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::header::HeaderValue;
 use runyard_domain::{RunId, Wire};
+use runyard_llm::http::{Address, Unusable, is_key};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use zeroize::Zeroizing;
 
-use super::address::{Address, Unusable};
 use super::mask::Forms;
 use super::{Upstream, Used};
 use crate::Secret;
@@ -22,8 +22,6 @@ use crate::Secret;
 pub(super) const REQUESTS_MAX: usize = 4;
 /// So many connections of one run may be there at once, with those that are being refused.
 pub(super) const CONNECTIONS_MAX: usize = 32;
-/// A key may be so long.
-const KEY_BYTES_MAX: usize = 8192;
 
 /// The digest of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,8 +63,7 @@ impl Target {
     pub(super) fn new(upstream: Upstream) -> Result<Self, Unusable> {
         let Upstream { base_url, wire, key } = upstream;
         let address = Address::parse(&base_url)?;
-        let length = key.expose().len();
-        if length == 0 || length > KEY_BYTES_MAX || key.expose().iter().any(|byte| !byte.is_ascii_graphic()) {
+        if !is_key(key.expose()) {
             return Err(Unusable::Key);
         }
         Ok(Target { address, wire, forms: Forms::of(&key), key })

@@ -8,11 +8,12 @@ use std::task::{Context, Poll};
 
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use runyard_llm::http::Connection;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
-use super::client::{Connection, Limits};
 use super::course::Course;
+use super::limits::Limits;
 use super::listening::Visit;
 use super::mask::Mask;
 use super::runs::Open;
@@ -143,7 +144,7 @@ impl Pump {
         loop {
             let frame = tokio::select! {
                 () = self.pieces.closed() => return End::Left,
-                frame = timeout(self.limits.idle, self.body.frame()) => frame,
+                frame = timeout(self.limits.provider.idle, self.body.frame()) => frame,
             };
             let data = match frame {
                 Err(_) | Ok(Some(Err(_))) => return End::Broken,

@@ -181,10 +181,8 @@ async fn c13_a_key_that_was_asked_about_cannot_be_used_for_another_request() {
     let mut puppet = hub.start(place.open(1)).await;
     asked(&mut hub, &mut puppet, "a", shell("make")).await;
     let asking = puppet.ask("a", shell("make clean"));
-    let ending = Ending::Failed {
-        failure_kind: FailureKind::BackendProtocolError,
-        message: "the backend used the key of a request twice".to_owned(),
-    };
+    let twice = "the backend used the key of a request twice";
+    let ending = Ending::failed(FailureKind::BackendProtocolError, twice);
     assert_eq!(hub.report().await, Report::Signal(Signal::Ended { ending }));
     assert!(asking.await.unwrap().is_err());
     assert_eq!(puppet.command().await, None);

@@ -58,6 +58,7 @@ impl Backend for PuppetBackend {
             needs_network: false,
             secret_keys: SecretKeys::default(),
             gateway: false,
+            logs_thread: false,
             private_files: &[],
         }
     }
@@ -188,8 +189,8 @@ impl Place {
         self.kept.path().canonicalize().unwrap().join("home/runs").join(run.to_string())
     }
 
-    /// An edge on these files, and the hub that it serves. The hub has sent the default policy.
-    pub(crate) async fn link(&self) -> Hub {
+    /// An edge on these files, and the puppets that it opens.
+    pub(crate) fn edge(&self) -> (Edge, mpsc::UnboundedReceiver<Puppet>) {
         let (opened, puppets) = mpsc::unbounded_channel();
         let backend = |asks| -> Arc<dyn Backend> { Arc::new(PuppetBackend { asks, opened: opened.clone() }) };
         let backends =
@@ -212,7 +213,12 @@ impl Place {
             clock: Arc::clone(&self.clock) as Arc<dyn runyard_store::Clock>,
             checkouts_max_bytes: u64::MAX,
         });
-        let edge = edge.unwrap();
+        (edge.unwrap(), puppets)
+    }
+
+    /// An edge on these files, and the hub that it serves. The hub has sent the default policy.
+    pub(crate) async fn link(&self) -> Hub {
+        let (edge, puppets) = self.edge();
         let (near, far) = duplex(64 * 1024);
         let serving = tokio::spawn(async move { edge.serve(far).await });
         let (reader, writer) = frames(near);
@@ -256,6 +262,7 @@ impl Place {
                 task: Task::Text { text: "do it".to_owned(), redacted: false },
                 thread: None,
             },
+            history: Vec::new(),
             run_token: TOKEN.to_owned(),
             usage: None,
         }

@@ -226,7 +226,7 @@ async fn c04_a_backend_that_ends_without_a_word_is_said_to_have_died() {
     let place = Place::new().await;
     let mut hub = place.link().await;
     let ended = |message: &str| {
-        let ending = Ending::Failed { failure_kind: FailureKind::BackendFailed, message: message.to_owned() };
+        let ending = Ending::failed(FailureKind::BackendFailed, message);
         Report::Signal(Signal::Ended { ending })
     };
     let puppet = hub.start(place.open(1)).await;

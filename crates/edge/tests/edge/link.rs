@@ -4,6 +4,7 @@ use runyard_backend::link::frames::{FRAME_BYTES_MAX, FrameError};
 use runyard_backend::link::{FromEdge, Report, ToEdge};
 use runyard_backend::{JournalError, Signal};
 use runyard_edge::EdgeError;
+use tokio::io::{duplex, join};
 
 use crate::harness::{Place, message};
 
@@ -80,6 +81,16 @@ async fn c18_when_the_link_closes_every_session_is_stopped_before_the_edge_says_
     assert!(!serving.is_finished(), "a backend is left");
     drop(puppet);
     serving.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn c18_a_hub_that_leaves_while_it_is_told_something_has_closed_the_link_and_not_broken_it() {
+    let (edge, _puppets) = Place::new().await.edge();
+    // Which of its two directions the edge finds closed first is a matter of chance; here it is the one to the hub.
+    let (_hub, from_hub) = duplex(64);
+    let (gone, to_hub) = duplex(64);
+    drop(gone);
+    edge.serve(join(from_hub, to_hub)).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,6 +6,9 @@ use serde_json::Value;
 /// One chunk. One that carries an error has nothing else.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Chunk {
+    /// The answer's id, the same in every chunk.
+    #[serde(default)]
+    pub id: Option<String>,
     /// The answers; one is asked for, and the chunk that tells the usage has none.
     #[serde(default)]
     pub choices: Option<Vec<Choice>>,

@@ -19,6 +19,8 @@ const TABLE_BITS: u32 = 16;
 /// The first table has one bit for each hash, so that it can tell more of them apart in the same space.
 const ANY_BITS: u32 = 20;
 const ANY_LEN: usize = 1 << (ANY_BITS - 6);
+// A bit for each slot, and none too many.
+const _: () = assert!(ANY_LEN * u64::BITS as usize == 1 << ANY_BITS);
 
 /// The patterns of all known values.
 pub(crate) struct Index {

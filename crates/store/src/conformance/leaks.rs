@@ -96,7 +96,7 @@ pub fn texts_with_secrets() -> Vec<String> {
 }
 
 /// What must be found nowhere, as bytes that would be found if it were stored in any of the ways that payloads are.
-fn needles() -> Vec<Vec<u8>> {
+pub(super) fn needles() -> Vec<Vec<u8>> {
     let forms = FORMS.iter().map(|form| form.split(['«', '»']).nth(1).unwrap().to_owned());
     let known = KNOWN.iter().flat_map(|value| encodings(value));
     let mut needles: Vec<String> = forms.chain(known).collect();

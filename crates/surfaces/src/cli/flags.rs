@@ -178,7 +178,7 @@ fn call_flags() -> Vec<Arg> {
         value(
             "idempotency-key",
             "KEY",
-            "Within one process, the same key and input give the first result again",
+            "The same key and input give the first result again: for a day from a hub, else within one process",
         ),
         super::output_flag().id("\u{1f}output").action(ArgAction::Append),
     ]

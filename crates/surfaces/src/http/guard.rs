@@ -129,8 +129,7 @@ impl Guard {
         let headers = request.headers();
         let authority = request.uri().authority().map(ToString::to_string);
         self.check_page(headers, authority.as_deref())?;
-        let mut names = only(headers, &header::HOST).into_iter().chain(authority.as_deref());
-        let by_alias = names.any(|name| self.hosts.name(name) == Some(Name::Alias));
+        let by_alias = self.is_by_alias(headers, authority.as_deref());
         let (actor, shown) = match way {
             Way::Open if by_alias => return Ok(Admitted::Elsewhere(self.elsewhere(request.uri()))),
             Way::Open => return Ok(Admitted::Anybody),
@@ -142,6 +141,12 @@ impl Guard {
             Way::Session(_) => self.check_session(request.method(), headers)?,
         };
         Ok(Admitted::Caller(actor, Visit { surface: way.surface(), shown, guard: Arc::clone(self) }))
+    }
+
+    /// Whether the request came by a name under which another program of this machine may answer, too.
+    pub(crate) fn is_by_alias(&self, headers: &HeaderMap, authority: Option<&str>) -> bool {
+        let mut names = only(headers, &header::HOST).into_iter().chain(authority);
+        names.any(|name| self.hosts.name(name) == Some(Name::Alias))
     }
 
     /// The same page at the address that surely leads here.

@@ -64,6 +64,16 @@ describe("a timeline", () => {
     expect(foldRun(log.events).plan).toEqual([{ text: "two", status: "pending" }]);
   });
 
+  it("puts what an agent keeps of its conversation to the row before it", () => {
+    const log = new Log().running().add("run.file.read", { path: "a" });
+    log.add("run.thread.recorded", { thread: "t", after: 0, messages: [] }).add("run.file.read", { path: "b" });
+    log.add("run.thread.recorded", { thread: "t", after: 0, messages: [] }, 90);
+    const view = foldRun(log.events);
+    expect(kinds(log)).toEqual(["read", "gap", "lifecycle"]);
+    expect(rowsOf(view)[5]).toMatchObject({ paths: ["a", "b"], first: 6, last: 8 });
+    expect([6, 7, 8].map((sequence) => view.rows.indexOf(sequence))).toEqual([5, 5, 5]);
+  });
+
   it("draws a gap of more than a minute, and says who was waited for", () => {
     const log = new Log().running();
     log.add("run.file.read", { path: "a" }, 60).add("run.file.read", { path: "b" }, 61);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use runyard_domain::{RunId, Wire};
+use runyard_llm::http::{self, Io, Roots};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -12,7 +13,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::Secret;
-use crate::gateway::client::{Io, Limits, Roots};
+use crate::gateway::limits::Limits;
 use crate::gateway::{Gateway, Lease, Pass, Upstream, Used};
 
 /// What the provider knows its customer by.
@@ -233,13 +234,11 @@ pub(super) async fn lease(base_url: &str) -> Lease {
 pub(super) fn impatient() -> Gateway {
     let short = Duration::from_millis(50);
     let limits = Limits {
-        head: short,
-        idle: short,
+        provider: http::Limits { head: short, idle: short, ..http::Limits::default() },
         request_head: short,
         request_body: short,
         stranger_body: short,
         unread: short,
-        ..Limits::default()
     };
     Gateway::with(limits, Roots::System)
 }

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use runyard_domain::Wire;
+use runyard_llm::http::Roots;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::harness::*;
-use crate::gateway::client::{Limits, Roots};
+use crate::gateway::limits::Limits;
 use crate::gateway::listening::STRANGERS_MAX;
 use crate::gateway::runs::CONNECTIONS_MAX;
 use crate::gateway::{Gateway, Lease};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use runyard_domain::Wire;
+use runyard_llm::http::Roots;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{RootCertStore, ServerConfig};
 use tokio::net::TcpListener;
@@ -11,7 +12,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::harness::*;
 use crate::gateway::Gateway;
-use crate::gateway::client::{Limits, Roots};
+use crate::gateway::limits::Limits;
 
 /// Serves one connection behind a certificate for this name; gives its port, who vouches for it, and what it sees.
 async fn provider(name: &str, steps: Vec<Step>) -> (u16, RootCertStore, tokio::task::JoinHandle<Vec<Seen>>) {

@@ -43,6 +43,7 @@ const SHAPES: Record<EventType, Record<string, Shape>> = {
   "run.message.completed": { item: "text", text: "text" },
   "run.reasoning": { item: "text", text: "text" },
   "run.plan.updated": { steps: "list" },
+  "run.thread.recorded": { thread: "text", after: "number", messages: "list" },
   "run.tool.call": { call: "text", tool: "text", summary: "text", idempotent: "truth" },
   "run.tool.output": { call: "text", stream: "text", text: "text", offset: "number" },
   "run.tool.result": { call: "text", outcome: "text", summary: "text" },

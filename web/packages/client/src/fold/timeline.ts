@@ -112,6 +112,8 @@ export class Timeline {
       case "run.reasoning":
       case "runtime.status":
         return this.#joined(event);
+      case "run.thread.recorded":
+        return this.#beside(event, state);
       case "run.command.received":
         this.#commands.set(event.payload.commandId, event.payload);
         return this.note(event, { kind: "command", command: event.payload });
@@ -145,6 +147,12 @@ export class Timeline {
     draft.endAt = event.timestamp;
     this.#rows.place(event.sequence, draft.index);
     this.#dirty.add(draft);
+  }
+
+  /** Puts an event that shows nothing of its own to the row before it, unless time passed in between. */
+  #beside(event: KnownEvent, state: RunState | "unknown"): void {
+    if (this.#last === null || this.#passed !== null) return this.note(event, single(event, state));
+    this.#add(this.#last, event);
   }
 
   #message(event: Extract<KnownEvent, { type: "run.message.delta" | "run.message.completed" }>): void {

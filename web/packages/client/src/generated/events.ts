@@ -660,6 +660,8 @@ export interface Failed {
   message: string;
   /** What to do first: the failure kind's, where there is one. */
   recovery: string;
+  /** The code of what our own agent loop failed with, where it did. */
+  cause?: Code;
   /** The limit of its budget that the run went beyond. */
   exceeded?: Exceeded;
   /** The backend's last word: `failed` or `blocked`. */
@@ -825,6 +827,21 @@ export type PlanStatus =
   | "in_progress"
   /** It is done. */
   | "completed";
+
+/**
+ * `run.thread.recorded`: the agent's conversation goes on. All these events of a thread's runs, in order, are the
+ * conversation: there is no other record of it.
+ */
+export interface ThreadRecorded {
+  /** The thread. */
+  thread: string;
+  /** How many messages it had before. */
+  after: number;
+  /** What comes behind them. */
+  messages: unknown[];
+  /** What the agent keeps beside them from now on, by key; what it no longer keeps is `null`. */
+  state?: Record<string, unknown>;
+}
 
 /** `run.tool.call`. */
 export interface ToolCall {
@@ -1120,6 +1137,8 @@ export interface Failure {
   message: string;
   /** What to do first: the failure kind's, where there is one. */
   recovery: string;
+  /** The code of what our own agent loop failed with, where it did. */
+  cause?: Code;
   /** The limit of its budget that the run went beyond. */
   exceeded?: Exceeded;
 }
@@ -1198,6 +1217,7 @@ export interface Payloads {
   "run.message.completed": MessageCompleted;
   "run.reasoning": Reasoning;
   "run.plan.updated": PlanUpdated;
+  "run.thread.recorded": ThreadRecorded;
   "run.tool.call": ToolCall;
   "run.tool.output": ToolOutput;
   "run.tool.result": ToolResult;
@@ -1243,6 +1263,7 @@ export const EVENT_TYPES = [
   "run.message.completed",
   "run.reasoning",
   "run.plan.updated",
+  "run.thread.recorded",
   "run.tool.call",
   "run.tool.output",
   "run.tool.result",

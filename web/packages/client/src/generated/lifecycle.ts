@@ -39,6 +39,7 @@ export const NOTES: ReadonlySet<EventType> = new Set<EventType>([
   "run.message.completed",
   "run.reasoning",
   "run.plan.updated",
+  "run.thread.recorded",
   "run.tool.call",
   "run.tool.output",
   "run.tool.result",

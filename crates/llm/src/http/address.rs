@@ -4,33 +4,50 @@ use hyper::Uri;
 
 /// Why a provider cannot be used as it is configured. Nothing here repeats what was given, since it may hold a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unusable {
+pub enum Unusable {
+    /// It is no URL of a provider.
     #[error("`base_url` is no http or https URL; it looks like https://api.example.com/v1")]
     NotAUrl,
-    #[error("`base_url` holds a user name or a password; a key belongs in the profile's secrets")]
+    /// It holds a secret.
+    #[error("`base_url` holds a user name or a password; a key is given apart from it")]
     Credentials,
+    /// The key is none that can be sent.
     #[error(
         "the provider's key is empty, too long, or holds what cannot be sent in a header, such as a line break"
     )]
     Key,
 }
 
+/// A key may be so long.
+pub const KEY_BYTES_MAX: usize = 8192;
+
+/// Whether a key can be sent in a header.
+pub fn is_key(key: &[u8]) -> bool {
+    (1..=KEY_BYTES_MAX).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic)
+}
+
 /// A base URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Address {
-    pub(super) secure: bool,
+pub struct Address {
+    /// Whether it is behind TLS.
+    pub secure: bool,
     /// A name or a number, without brackets.
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub host: String,
+    /// The URL's, or what its scheme means.
+    pub port: u16,
     /// Host and port as the URL has them.
-    pub(super) authority: String,
+    pub authority: String,
     /// Without a slash at its end.
     path: String,
     query: Option<String>,
 }
 
 impl Address {
-    pub(super) fn parse(base_url: &str) -> Result<Self, Unusable> {
+    /// Takes a base URL apart.
+    ///
+    /// # Errors
+    /// Where it is none, or holds a secret.
+    pub fn parse(base_url: &str) -> Result<Self, Unusable> {
         // Before anything else, so that no later message is about a URL that holds a password.
         if base_url.contains('@') {
             return Err(Unusable::Credentials);
@@ -65,7 +82,7 @@ impl Address {
     }
 
     /// What stands in the request's first line for something below the base URL.
-    pub(super) fn below(&self, name: &str) -> String {
+    pub fn below(&self, name: &str) -> String {
         match &self.query {
             Some(query) => format!("{}/{name}?{query}", self.path),
             None => format!("{}/{name}", self.path),

@@ -1,0 +1,96 @@
+//! Our own agent loop as a backend: it runs inside the edge, and its conversation is in the run's log and nowhere else.
+//!
+//! ```text
+//! native/profile.rs     what a backend profile says about the agent: model, prompt, tools, limits
+//! native/session.rs     one session: turns, words, interrupts, ends
+//! native/ear.rs         commands, sorted while the agent works
+//! native/log.rs         the agent's checkpoint: what it did, as signals
+//! native/told.rs        what it tells while it works, as signals
+//! native/gate.rs        each call as a request of the gate
+//! native/workspace.rs   its tools, which are actions: read, list, search, write, patch, shell
+//! ```
+//!
+//! The model is reached as the run's access says: through the edge's gateway, or with the profile's key. Nothing that the
+//! agent starts sees either.
+
+mod ear;
+mod gate;
+mod log;
+mod profile;
+mod session;
+mod told;
+mod workspace;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use runyard_backend::{
+    Backend, BackendError, BackendInfo, COMMANDS_MAX, Journal, Resumes, SecretKeys, Session, SessionSpec,
+};
+use runyard_domain::BackendProfile;
+use runyard_domain::run::FailureKind;
+use runyard_llm::http::{Client, Roots};
+use tokio::sync::mpsc;
+
+use self::profile::Profile;
+use self::session::NativeSession;
+
+/// The kind that backend profiles name.
+pub const NATIVE_KIND: &str = "native";
+
+/// The secret that its profiles have: the provider's key, as codex has it.
+const KEY: &str = "auth.json";
+
+/// Our own agent loop.
+pub struct NativeBackend {
+    client: Arc<Client>,
+}
+
+impl NativeBackend {
+    /// The backend. All its sessions share one client.
+    pub fn new() -> Self {
+        NativeBackend { client: Arc::new(Client::new(Roots::System)) }
+    }
+}
+
+impl Default for NativeBackend {
+    fn default() -> Self {
+        NativeBackend::new()
+    }
+}
+
+#[async_trait]
+impl Backend for NativeBackend {
+    fn info(&self) -> BackendInfo {
+        BackendInfo {
+            backend_kind: NATIVE_KIND,
+            protocol: "runyard-agent",
+            transport: "in-process",
+            command: None,
+            resumes: Resumes::Steps,
+            asks: true,
+            checkout: true,
+            needs_network: false,
+            secret_keys: SecretKeys { required: &[KEY], optional: &[] },
+            gateway: true,
+            logs_thread: true,
+            private_files: &[],
+        }
+    }
+
+    async fn check(&self, profile: &BackendProfile) -> Result<String, BackendError> {
+        let profile = Profile::read(profile).map_err(unusable)?;
+        Ok(format!("{} with {} tools", profile.model, profile.tools.len()))
+    }
+
+    async fn open(&self, spec: SessionSpec, journal: Arc<dyn Journal>) -> Result<Session, BackendError> {
+        let profile = Profile::read(&spec.profile).map_err(unusable)?;
+        let (commands, receiver) = mpsc::channel(COMMANDS_MAX);
+        let session = NativeSession::new(profile, spec, journal, receiver, &self.client).map_err(unusable)?;
+        Ok(Session { commands, task: tokio::spawn(session.run()) })
+    }
+}
+
+fn unusable(message: String) -> BackendError {
+    BackendError::new(FailureKind::BackendSpawnFailed, message)
+}

@@ -1,0 +1,227 @@
+//! The agent's checkpoint inside Runyard: each step is one batch of the run's journal, and so one transaction of its log.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use runyard_agent::checkpoint::{
+    CallEnd, CallNote, CallPlace, Checkpoint, CheckpointError, Opened, StepCommit,
+};
+use runyard_agent::state::{PersistedState, StateChanges};
+use runyard_backend::{JournalError, Redaction, Signal};
+use runyard_domain::Code;
+use runyard_domain::run::{ThreadRecorded, ToolOutcome, Usage};
+use runyard_llm::inference::{Message, Part, Role, ToolCall};
+use serde_json::Value;
+
+use super::ear::Ear;
+
+/// What belongs to the run, and what to its thread, in the record of a conversation.
+const RUN: &str = "run/";
+const THREAD: &str = "thread/";
+
+/// The steps of a run, in its journal.
+pub(super) struct LogCheckpoint {
+    pub(super) ear: Arc<Ear>,
+    pub(super) redaction: Arc<dyn Redaction>,
+    pub(super) thread: String,
+    pub(super) names: Arc<Names>,
+    pub(super) written: Mutex<Written>,
+}
+
+/// What is in the log.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// How many messages.
+    pub(super) messages: u64,
+    /// Calls that were said to begin.
+    pub(super) begun: BTreeMap<CallPlace, ToolCall>,
+}
+
+/// What messages are called, the same in previews and in the end.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// How many messages there were when the session began: names of another session begin otherwise.
+    pub(super) from: u64,
+    pub(super) next: AtomicU64,
+}
+
+impl Names {
+    pub(super) fn current(&self) -> String {
+        format!("message-{}.{}", self.from, self.next.load(Ordering::SeqCst))
+    }
+
+    pub(super) fn advance(&self) -> String {
+        let name = self.current();
+        self.next.fetch_add(1, Ordering::SeqCst);
+        name
+    }
+}
+
+impl LogCheckpoint {
+    /// A record of the conversation.
+    fn recorded(&self, step: &StepCommit, after: u64) -> Option<Signal> {
+        let messages: Vec<Value> =
+            step.messages.iter().filter_map(|message| serde_json::to_value(message.as_ref()).ok()).collect();
+        let mut state = BTreeMap::new();
+        for (prefix, changes) in [(THREAD, &step.thread_state), (RUN, &step.run_state)] {
+            state.extend(kept(prefix, changes));
+        }
+        if messages.is_empty() && state.is_empty() {
+            return None;
+        }
+        Some(Signal::Thread(ThreadRecorded { thread: self.thread.clone(), after, messages, state }))
+    }
+
+    fn signals(&self, step: &StepCommit, written: &mut Written) -> Vec<Signal> {
+        let mut signals = Vec::new();
+        for message in step.messages.iter().filter(|message| message.role == Role::Assistant) {
+            let item = self.names.advance();
+            let thought: Vec<&str> = message.content.iter().filter_map(thought).collect();
+            if !thought.is_empty() {
+                signals.push(Signal::Reasoning { item: item.clone(), text: thought.join("\n\n") });
+            }
+            let text = message.said();
+            if !text.is_empty() {
+                signals.push(Signal::Message { item, text });
+            }
+        }
+        signals.extend(self.recorded(step, written.messages));
+        written.messages += step.messages.len() as u64;
+        for note in &step.calls {
+            match note {
+                CallNote::Intent { place, call, idempotent, .. } => {
+                    signals.push(begins(*place, call, *idempotent));
+                    written.begun.insert(*place, call.clone());
+                }
+                // One that was not made was asked about or is wrong: the model is told, and the thread has it.
+                CallNote::Ended { place, how } => {
+                    if written.begun.remove(place).is_some() {
+                        signals.push(ends(*place, how));
+                    }
+                }
+            }
+        }
+        let usage = Usage {
+            input_tokens: Some(step.record.usage.input_tokens),
+            output_tokens: Some(step.record.usage.output_tokens),
+            ..Usage::default()
+        };
+        signals.push(Signal::Status {
+            phase: "working".to_owned(),
+            model: None,
+            version: None,
+            thread: None,
+            usage: Some(usage),
+        });
+        signals
+    }
+}
+
+#[async_trait]
+impl Checkpoint for LogCheckpoint {
+    fn stored(&self, message: Message) -> Message {
+        redacted(self.redaction.as_ref(), message)
+    }
+
+    async fn commit(&self, step: StepCommit) -> Result<(), CheckpointError> {
+        let signals = {
+            let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+            self.signals(&step, &mut written)
+        };
+        self.ear.record(signals).await.map_err(|error| CheckpointError {
+            code: match error {
+                JournalError::Fenced => Code::StorageStaleGeneration,
+                JournalError::Stopped => Code::InferenceCancelled,
+            },
+            message: error.to_string(),
+        })
+    }
+
+    async fn give_up(&self) {}
+}
+
+/// A message as the log will have it.
+pub(super) fn redacted(redaction: &dyn Redaction, mut message: Message) -> Message {
+    for part in &mut message.content {
+        match part {
+            Part::Text { text } => *text = redaction.content(text),
+            Part::Reasoning(reasoning) => reasoning.text = redaction.content(&reasoning.text),
+            Part::ToolCall(call) => call.arguments = redaction.arguments(call.arguments.take()),
+            Part::ToolOutput(output) => output.content = redaction.content(&output.content),
+            Part::Image(_) => {}
+        }
+    }
+    message
+}
+
+/// What the log says of a conversation; `resumed` where its run goes on.
+pub(super) fn opened(history: &[ThreadRecorded], resumed: bool) -> Result<Opened, String> {
+    let mut opened = Opened::default();
+    for recorded in history {
+        if recorded.after != opened.messages.len() as u64 {
+            let (has, says) = (opened.messages.len(), recorded.after);
+            return Err(format!("the record of the conversation has {has} messages where it says {says}"));
+        }
+        for message in &recorded.messages {
+            let message: Message = serde_json::from_value(message.clone())
+                .map_err(|error| format!("a message of the conversation cannot be read: {error}"))?;
+            opened.messages.push(Arc::new(message));
+        }
+        for (key, value) in &recorded.state {
+            keep(&mut opened.thread_state, THREAD, key, value);
+            if resumed {
+                keep(&mut opened.run_state, RUN, key, value);
+            }
+        }
+    }
+    Ok(opened)
+}
+
+/// What clears the state of the runs before, when another begins.
+pub(super) fn cleared(history: &[ThreadRecorded]) -> BTreeMap<String, Value> {
+    let keys: BTreeSet<&String> = history.iter().flat_map(|recorded| recorded.state.keys()).collect();
+    keys.into_iter().filter(|key| key.starts_with(RUN)).map(|key| (key.clone(), Value::Null)).collect()
+}
+
+fn keep(state: &mut PersistedState, prefix: &str, key: &str, value: &Value) {
+    let Some(key) = key.strip_prefix(prefix) else { return };
+    match value {
+        Value::Null => drop(state.values.remove(key)),
+        value => drop(state.values.insert(key.to_owned(), value.clone())),
+    }
+}
+
+fn kept(prefix: &str, changes: &StateChanges) -> impl Iterator<Item = (String, Value)> {
+    let name = move |key: &String| format!("{prefix}{key}");
+    let cleared = changes.cleared.iter().map(move |key| (name(key), Value::Null));
+    cleared.chain(changes.set.iter().map(move |(key, value)| (name(key), value.clone())))
+}
+
+fn thought(part: &Part) -> Option<&str> {
+    match part {
+        Part::Reasoning(reasoning) if !reasoning.text.is_empty() => Some(&reasoning.text),
+        _ => None,
+    }
+}
+
+fn begins(place: CallPlace, call: &ToolCall, idempotent: bool) -> Signal {
+    Signal::ToolCall {
+        call: place.to_string(),
+        tool: call.name.clone(),
+        summary: super::gate::summary(call),
+        arguments: call.arguments.clone(),
+        idempotent,
+    }
+}
+
+fn ends(place: CallPlace, how: &CallEnd) -> Signal {
+    let outcome = match how.code {
+        None if how.ok => ToolOutcome::Succeeded,
+        Some(Code::ToolDenied) => ToolOutcome::Denied,
+        Some(Code::ToolCancelled) => ToolOutcome::Cancelled,
+        _ => ToolOutcome::Failed,
+    };
+    Signal::ToolResult { call: place.to_string(), outcome, summary: how.summary.clone() }
+}

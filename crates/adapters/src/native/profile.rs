@@ -1,0 +1,217 @@
+//! What a backend profile says about the agent.
+
+use std::sync::Arc;
+
+use runyard_agent::run::{ContextPolicy, Limits, Repetition};
+use runyard_agent::{CallOrder, Settings};
+use runyard_backend::{Access, GatewayAccess, SecretFile};
+use runyard_domain::{BackendProfile, Wire as Speaks};
+use runyard_llm::http::{Client, Limits as Waits};
+use runyard_llm::inference::{Breakers, Effort, Inference, Model, Pool, RetryPolicy};
+use runyard_llm::wire::{Endpoint, Wire, WireModel};
+use serde::Deserialize;
+
+use super::workspace::TOOLS;
+
+const BASE_URL: &str = "https://api.openai.com/v1";
+const PROMPT: &str = "You are a careful software engineer. You work in a directory with the tools you are given. Look before you \
+change something, change only what the task needs, and say at the end in a few sentences what you did and found.";
+/// The names of the settings, for whoever misspells one.
+const SETTINGS: [&str; 12] = [
+    "prompt",
+    "tools",
+    "fallback_models",
+    "parallel_calls",
+    "effort",
+    "temperature",
+    "output_tokens_max",
+    "rounds_max",
+    "tokens_max",
+    "context_tokens_max",
+    "time_max_ms",
+    "consecutive_errors_max",
+];
+
+/// What a backend profile says about the agent.
+#[derive(Debug, Clone)]
+pub(super) struct Profile {
+    name: String,
+    base_url: String,
+    wire: Speaks,
+    pub(super) model: String,
+    fallback_models: Vec<String>,
+    pub(super) prompt: String,
+    pub(super) tools: Vec<String>,
+    pub(super) calls: CallOrder,
+    pub(super) settings: Settings,
+    pub(super) limits: Limits,
+    pub(super) context: ContextPolicy,
+}
+
+impl Profile {
+    /// Reads it, or says what is wrong.
+    pub(super) fn read(profile: &BackendProfile) -> Result<Self, String> {
+        let model = profile.model.clone().ok_or_else(|| {
+            let name = &profile.profile;
+            format!("the backend profile names no model; say model = \"…\" in [backend.{name}]")
+        })?;
+        let settings = &profile.settings;
+        if let Some(unknown) = settings.keys().find(|name| !SETTINGS.contains(&name.as_str())) {
+            return Err(format!("there is no setting \"{unknown}\"; there are {}", SETTINGS.join(", ")));
+        }
+        let text = |name: &str| settings.get(name).map(String::as_str);
+        let list = |name: &str| text(name).map(words).unwrap_or_default();
+        let tools = match text("tools") {
+            None => TOOLS.map(str::to_owned).to_vec(),
+            Some(named) => words(named),
+        };
+        if let Some(unknown) = tools.iter().find(|tool| !TOOLS.contains(&tool.as_str())) {
+            return Err(format!("there is no tool \"{unknown}\"; there are {}", TOOLS.join(", ")));
+        }
+        Ok(Profile {
+            name: profile.profile.clone(),
+            base_url: profile.base_url.clone().unwrap_or_else(|| BASE_URL.to_owned()),
+            wire: profile.wire,
+            model,
+            fallback_models: list("fallback_models"),
+            prompt: text("prompt").unwrap_or(PROMPT).to_owned(),
+            tools,
+            calls: match text("parallel_calls") {
+                None | Some("false") => CallOrder::OneByOne,
+                Some("true") => CallOrder::Parallel,
+                Some(_) => return Err("parallel_calls is true or false".to_owned()),
+            },
+            settings: Settings {
+                temperature: number(text("temperature"), "temperature")?,
+                output_tokens_max: number(text("output_tokens_max"), "output_tokens_max")?,
+                effort: text("effort").map(effort).transpose()?,
+                ..Settings::default()
+            },
+            limits: Limits {
+                rounds_max: number(text("rounds_max"), "rounds_max")?.unwrap_or(200),
+                tokens_max: number(text("tokens_max"), "tokens_max")?,
+                time_max_ms: number(text("time_max_ms"), "time_max_ms")?,
+                consecutive_errors_max: number(text("consecutive_errors_max"), "consecutive_errors_max")?,
+                repetition: Some(Repetition { window: 32, times: 12 }),
+                ..Limits::default()
+            },
+            context: ContextPolicy {
+                tokens_max: number(text("context_tokens_max"), "context_tokens_max")?,
+                ..ContextPolicy::default()
+            },
+        })
+    }
+
+    /// The models that it asks, as the run may reach them.
+    pub(super) fn inference(&self, access: &Access, client: &Arc<Client>) -> Result<Inference, String> {
+        let (base_url, key, wire) = match access {
+            // Whatever the provider speaks, the gateway is spoken to in one way.
+            Access::Gateway(GatewayAccess { base_url, token, .. }) => {
+                (base_url.as_str(), Some(token.clone()), Wire::Responses(Default::default()))
+            }
+            Access::Projected(files) => (self.base_url.as_str(), Some(key_of(files)?), self.wire()),
+            Access::Open => (self.base_url.as_str(), None, self.wire()),
+        };
+        let names = std::iter::once(&self.model).chain(&self.fallback_models);
+        let models: Result<Vec<Arc<dyn Model>>, String> = names
+            .map(|model| {
+                let endpoint = Endpoint {
+                    provider: self.name.clone(),
+                    base_url: base_url.to_owned(),
+                    key: key.clone(),
+                    model: model.clone(),
+                    limits: Waits::default(),
+                };
+                let model = WireModel::new(endpoint, wire.clone(), Arc::clone(client));
+                model.map(|model| Arc::new(model) as Arc<dyn Model>).map_err(|error| error.to_string())
+            })
+            .collect();
+        Ok(Inference::new(Pool::new(models?, &Breakers::default()), RetryPolicy::default()))
+    }
+
+    fn wire(&self) -> Wire {
+        match self.wire {
+            Speaks::Responses => Wire::Responses(Default::default()),
+            Speaks::Chat => Wire::Chat(Default::default()),
+        }
+    }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+fn number<T: std::str::FromStr>(text: Option<&str>, name: &str) -> Result<Option<T>, String> {
+    text.map(|text| text.parse().map_err(|_| format!("{name} is a number"))).transpose()
+}
+
+fn effort(word: &str) -> Result<Effort, String> {
+    match word {
+        "low" => Ok(Effort::Low),
+        "medium" => Ok(Effort::Medium),
+        "high" => Ok(Effort::High),
+        _ => Err("effort is low, medium or high".to_owned()),
+    }
+}
+
+/// The provider's key, out of the file that it comes in.
+fn key_of(files: &[SecretFile]) -> Result<String, String> {
+    #[derive(Deserialize)]
+    struct Auth {
+        #[serde(rename = "OPENAI_API_KEY")]
+        key: String,
+    }
+    let file = files.iter().find(|file| file.key == super::KEY);
+    let file = file.ok_or_else(|| format!("the profile's secret {} is not there", super::KEY))?;
+    let auth: Auth = serde_json::from_slice(&file.content)
+        .map_err(|_| format!("the profile's secret {} holds no OPENAI_API_KEY", super::KEY))?;
+    Ok(auth.key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(settings: &[(&str, &str)]) -> BackendProfile {
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        BackendProfile {
+            profile: "mine".into(),
+            backend_kind: super::super::NATIVE_KIND.into(),
+            model: Some("m".into()),
+            settings: settings.collect(),
+            ..BackendProfile::default()
+        }
+    }
+
+    #[test]
+    fn c17_what_cannot_be_used_is_told_with_what_could() {
+        for (settings, said) in [
+            (&[("promt", "x")][..], "there is no setting \"promt\"; there are prompt, tools"),
+            (&[("tools", "read fly")], "there is no tool \"fly\"; there are read"),
+            (&[("rounds_max", "many")], "rounds_max is a number"),
+            (&[("effort", "huge")], "effort is low, medium or high"),
+            (&[("parallel_calls", "yes")], "parallel_calls is true or false"),
+        ] {
+            let error = Profile::read(&profile(settings)).unwrap_err();
+            assert!(error.starts_with(said), "{error}");
+        }
+        let without = BackendProfile { model: None, ..profile(&[]) };
+        assert!(Profile::read(&without).unwrap_err().contains("[backend.mine]"));
+    }
+
+    #[test]
+    fn what_is_said_counts_and_the_rest_has_a_default() {
+        let read = Profile::read(&profile(&[
+            ("tools", "read, shell"),
+            ("rounds_max", "3"),
+            ("fallback_models", "b c"),
+        ]));
+        let read = read.unwrap();
+        assert_eq!(
+            (read.tools.as_slice(), read.limits.rounds_max),
+            (&["read".to_owned(), "shell".to_owned()][..], 3)
+        );
+        assert_eq!(read.fallback_models, ["b", "c"]);
+        assert_eq!(Profile::read(&profile(&[])).unwrap().tools, TOOLS);
+    }
+}

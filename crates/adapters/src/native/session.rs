@@ -1,0 +1,292 @@
+//! One session of the agent: turns, words into them, interrupts, and how it ends.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+use runyard_agent::Agent;
+use runyard_agent::checkpoint::Opened;
+use runyard_agent::phase::{RunIdentity, TerminationReason};
+use runyard_agent::plugin::Environment;
+use runyard_agent::run::{self, Begin, RecordedUsage, RunOutcome, RunParts, RunRecord};
+use runyard_agent::state::UnknownKeyPolicy;
+use runyard_agent::tool::ActionTool;
+use runyard_backend::{Command, Ending, Journal, JournalError, SessionSpec, Signal, Start};
+use runyard_domain::run::{FailureKind, Task, ThreadRecorded, TurnOutcome};
+use runyard_domain::{Actor, Code, CommandId};
+use runyard_llm::http::Client;
+use runyard_llm::inference::Message;
+use serde_json::Map;
+use tokio::sync::mpsc;
+
+use super::ear::Ear;
+use super::gate::Gated;
+use super::log::{LogCheckpoint, Names, Written, cleared, opened, redacted};
+use super::profile::Profile;
+use super::told::Told;
+use super::workspace::{Workspace, runtime};
+
+/// One session.
+pub(super) struct NativeSession {
+    agent: Agent,
+    actor: Arc<Actor>,
+    spec: SessionSpec,
+    ear: Arc<Ear>,
+    commands: mpsc::Receiver<Command>,
+    thread: String,
+    model: String,
+    opened: Opened,
+    turn: Turn,
+}
+
+/// How the session begins.
+enum Turn {
+    /// With the task.
+    Task(String),
+    /// In the middle of a turn.
+    GoesOn,
+    /// Between two turns.
+    Idle,
+}
+
+impl NativeSession {
+    /// A session that has not begun, or why it cannot.
+    pub(super) fn new(
+        profile: Profile,
+        spec: SessionSpec,
+        journal: Arc<dyn Journal>,
+        commands: mpsc::Receiver<Command>,
+        client: &Arc<Client>,
+    ) -> Result<Self, String> {
+        let ear = Arc::new(Ear::new(journal));
+        let actor = Arc::new(Actor::agent(&spec.profile.profile, spec.run, std::iter::empty::<String>()));
+        let agent = agent(&profile, &spec, &ear, client)?;
+        let (turn, resumed, task_text, thread) = match &spec.start {
+            Start::Fresh { task, thread } => (None, false, text(task)?, thread.clone()),
+            Start::Resume { task, thread, turn_active } => {
+                (Some(*turn_active), true, text(task)?, thread.clone())
+            }
+        };
+        let opened = opened(&spec.history, resumed)?;
+        let turn = match turn {
+            // What died before it recorded anything begins anew.
+            None => Turn::Task(task_text),
+            Some(true) if opened.messages.is_empty() => Turn::Task(task_text),
+            Some(true) => Turn::GoesOn,
+            Some(false) => Turn::Idle,
+        };
+        let thread = thread.unwrap_or_else(|| format!("thread-{}", spec.run));
+        Ok(NativeSession { agent, actor, ear, commands, thread, model: profile.model, opened, turn, spec })
+    }
+
+    /// Runs it until it is closed or over.
+    pub(super) async fn run(mut self) {
+        let (came, mut something) = mpsc::channel(1);
+        let commands = std::mem::replace(&mut self.commands, mpsc::channel(1).1);
+        let ear = Arc::clone(&self.ear);
+        let listening = ear.listen(commands, came);
+        let stopped = self.ear.stopped.clone();
+        let turns = self.turns(&mut something);
+        tokio::pin!(listening, turns);
+        // However it stops, there is nobody left to tell. A turn that is under way is dropped with all that it started.
+        tokio::select! {
+            _ = &mut turns => {}
+            () = &mut listening => {}
+            () = stopped.cancelled() => {}
+        }
+    }
+
+    async fn turns(mut self, something: &mut mpsc::Receiver<()>) -> Result<(), JournalError> {
+        let names = Arc::new(Names { from: self.opened.messages.len() as u64, next: AtomicU64::new(1) });
+        let mut usage = RecordedUsage::default();
+        let status = |phase: &str, this: &Self| Signal::Status {
+            phase: phase.to_owned(),
+            model: Some(this.model.clone()),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            thread: Some(this.thread.clone()),
+            usage: None,
+        };
+        let mut next = match std::mem::replace(&mut self.turn, Turn::Idle) {
+            Turn::Task(text) => {
+                let ready = vec![status("ready", &self), Signal::TurnStarted { command: None }];
+                self.say(text, ready, cleared(&self.spec.history)).await?;
+                Some(false)
+            }
+            Turn::GoesOn => {
+                self.ear.record(vec![status("resumed", &self)]).await?;
+                Some(true)
+            }
+            Turn::Idle => {
+                self.ear.record(vec![status("resumed", &self)]).await?;
+                None
+            }
+        };
+        loop {
+            if let Some(resumed) = next.take() {
+                let outcome = self.turn(resumed, &names, usage).await;
+                usage = outcome.usage.into();
+                if self.over(outcome).await? {
+                    return Ok(());
+                }
+            }
+            let (command, text) = loop {
+                match self.ear.next_turn() {
+                    Some(turn) => break turn,
+                    None => {
+                        if something.recv().await.is_none() {
+                            return Ok(());
+                        }
+                    }
+                }
+            };
+            self.say(text, vec![begun(command)], Default::default()).await?;
+            next = Some(false);
+        }
+    }
+
+    /// Records what is said to the agent, with the turn that it begins: neither is there without the other.
+    async fn say(
+        &mut self,
+        text: String,
+        mut batch: Vec<Signal>,
+        state: std::collections::BTreeMap<String, serde_json::Value>,
+    ) -> Result<(), JournalError> {
+        let message = redacted(self.spec.redaction.as_ref(), Message::user(text));
+        let recorded = ThreadRecorded {
+            thread: self.thread.clone(),
+            after: self.opened.messages.len() as u64,
+            messages: serde_json::to_value(&message).into_iter().collect(),
+            state,
+        };
+        batch.push(Signal::Thread(recorded));
+        self.ear.record(batch).await?;
+        self.opened.messages.push(Arc::new(message));
+        Ok(())
+    }
+
+    async fn turn(&mut self, resumed: bool, names: &Arc<Names>, usage: RecordedUsage) -> RunOutcome {
+        let cancellation = self.ear.begin_turn();
+        let written = Written { messages: self.opened.messages.len() as u64, ..Written::default() };
+        let checkpoint = Arc::new(LogCheckpoint {
+            ear: Arc::clone(&self.ear),
+            redaction: Arc::clone(&self.spec.redaction),
+            thread: self.thread.clone(),
+            names: Arc::clone(names),
+            written: Mutex::new(written),
+        });
+        let parts = RunParts {
+            agent: self.agent.clone(),
+            identity: RunIdentity {
+                run_id: self.spec.run,
+                thread_id: self.thread.as_str().into(),
+                agent_id: Arc::clone(&self.agent.id),
+            },
+            actor: Arc::clone(&self.actor),
+            checkpoint,
+            inbox: Arc::clone(&self.ear.inbox),
+            observer: Arc::new(Told { ear: Arc::clone(&self.ear), names: Arc::clone(names) }),
+            cancellation,
+        };
+        let record = RunRecord { usage, ..RunRecord::default() };
+        let opened = Opened { record: Some(record), ..std::mem::take(&mut self.opened) };
+        let outcome = run::run(parts, Begin { opened, resumed, ..Begin::default() }).await;
+        self.opened = outcome.thread.clone();
+        outcome
+    }
+
+    /// Says how a turn ended. True where the session is over with it.
+    async fn over(&mut self, outcome: RunOutcome) -> Result<bool, JournalError> {
+        let ended = |outcome| Signal::TurnEnded { outcome };
+        let said = |message: String| Signal::Error { failure_kind: None, message, retrying: false };
+        let (batch, over) = match outcome.reason {
+            TerminationReason::NaturalEnd => (vec![ended(TurnOutcome::Completed)], false),
+            TerminationReason::Stopped { code, detail } => {
+                let message =
+                    format!("the agent stopped at its limit {code}: {}", detail.unwrap_or_default());
+                (vec![said(message), ended(TurnOutcome::Completed)], false)
+            }
+            TerminationReason::Cancelled if self.ear.was_interrupted() => {
+                (vec![ended(TurnOutcome::Interrupted)], false)
+            }
+            TerminationReason::Cancelled => return Ok(true),
+            TerminationReason::Suspended => {
+                let message = "a tool waits for an answer that nobody here can give".to_owned();
+                (
+                    vec![Signal::Ended { ending: Ending::Blocked { code: Code::PermissionDenied, message } }],
+                    true,
+                )
+            }
+            TerminationReason::Blocked { reason } => {
+                let ending = Ending::Blocked { code: Code::PermissionDenied, message: reason };
+                (vec![Signal::Ended { ending }], true)
+            }
+            TerminationReason::Failed { code, message } => {
+                let ending = Ending::Failed { failure_kind: kind(code), message, cause: Some(code) };
+                (vec![Signal::Ended { ending }], true)
+            }
+        };
+        self.ear.record([self.ear.withdrawn(), batch].concat()).await?;
+        Ok(over)
+    }
+}
+
+fn begun(command: CommandId) -> Signal {
+    Signal::TurnStarted { command: Some(command) }
+}
+
+fn text(task: &Task) -> Result<String, String> {
+    match task {
+        Task::Text { text, .. } => Ok(text.clone()),
+        Task::Action { .. } => Err("a run of this backend is a text, and the task is an action".to_owned()),
+    }
+}
+
+/// The agent of a profile, in this run.
+fn agent(
+    profile: &Profile,
+    spec: &SessionSpec,
+    ear: &Arc<Ear>,
+    client: &Arc<Client>,
+) -> Result<Agent, String> {
+    let workspace = Workspace {
+        root: spec.directory.clone(),
+        processes: Arc::clone(&spec.processes),
+        environment: spec.environment.clone(),
+    };
+    let runtime = runtime(workspace)?;
+    let mut environment: Environment =
+        run::loop_environment(Map::new()).map_err(|error| error.to_string())?;
+    environment.install(&Gated(Arc::clone(ear))).map_err(|error| error.to_string())?;
+    for name in &profile.tools {
+        let tool = ActionTool::new(&runtime, name).map_err(|error| error.to_string())?;
+        environment.add_tool(Arc::new(tool)).map_err(|error| error.to_string())?;
+    }
+    let tools = environment.tools().map(|tool| tool.descriptor().spec()).collect::<Vec<_>>().into();
+    Ok(Agent {
+        id: spec.profile.profile.as_str().into(),
+        instructions: profile.prompt.as_str().into(),
+        inference: profile.inference(&spec.access, client)?,
+        environment: Arc::new(environment),
+        tools,
+        settings: profile.settings.clone(),
+        calls: profile.calls,
+        limits: Arc::new(profile.limits.clone()),
+        context: profile.context.clone(),
+        // An earlier version's state that this one has no use for stops no run.
+        unknown_keys: UnknownKeyPolicy::Skip,
+    })
+}
+
+/// The failure kind of what our own loop failed with.
+fn kind(cause: Code) -> FailureKind {
+    match cause {
+        Code::InferenceUnauthorized => FailureKind::ProviderAuthFailed,
+        Code::InferenceRateLimited => FailureKind::ProviderRateLimited,
+        Code::InferenceProvider
+        | Code::InferenceOverloaded
+        | Code::InferenceTimeout
+        | Code::InferenceStreamInterrupted
+        | Code::InferenceAllModelsUnavailable => FailureKind::ProviderUnavailable,
+        Code::InferenceCancelled | Code::StateCancelled | Code::ToolCancelled => FailureKind::Cancelled,
+        _ => FailureKind::BackendFailed,
+    }
+}

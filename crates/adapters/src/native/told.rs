@@ -1,0 +1,93 @@
+//! What the agent tells while it works, as signals: previews of what its steps record.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use runyard_actions::LogLevel;
+use runyard_agent::checkpoint::CallPlace;
+use runyard_agent::run::{AgentEvent, Observer};
+use runyard_agent::tool::{Report, ToolResult};
+use runyard_backend::{Signal, Stream};
+use runyard_llm::inference::{ToolCall, Update};
+use serde_json::Value;
+
+use super::ear::Ear;
+use super::log::Names;
+
+const BEGUN_ANEW: &str = "[This answer broke off and was begun anew.]";
+
+pub(super) struct Told {
+    pub(super) ear: Arc<Ear>,
+    pub(super) names: Arc<Names>,
+}
+
+#[async_trait]
+impl Observer for Told {
+    async fn observe(&self, event: AgentEvent) {
+        let signals = match event {
+            AgentEvent::Inference(update) => self.update(update),
+            AgentEvent::ToolReported { place, report } => reported(place, report),
+            AgentEvent::ToolEnded { call, outcome: Ok(ToolResult::Success { .. }), .. } => touched(&call),
+            AgentEvent::Summarised { messages } => {
+                let message =
+                    format!("the first {messages} messages are summarised for the model from now on");
+                vec![Signal::Error { failure_kind: None, message, retrying: false }]
+            }
+            _ => return,
+        };
+        // Who cannot record it stops everything, which the agent hears of.
+        let _ = self.ear.record(signals).await;
+    }
+}
+
+impl Told {
+    fn update(&self, update: Update) -> Vec<Signal> {
+        let said = |message: String| vec![Signal::Error { failure_kind: None, message, retrying: true }];
+        match update {
+            Update::Text(text) => vec![Signal::Delta { item: self.names.current(), text }],
+            Update::Reset => {
+                vec![Signal::Message { item: self.names.advance(), text: BEGUN_ANEW.to_owned() }]
+            }
+            Update::Retrying { model, attempt, wait, code } => said(format!(
+                "{model} failed with {}; attempt {attempt} follows in {} ms",
+                code.as_str(),
+                wait.as_millis()
+            )),
+            Update::Fallback { from, to, code } => {
+                let why =
+                    code.map_or_else(|| "it is given a rest".to_owned(), |code| code.as_str().to_owned());
+                said(format!("{to} is asked instead of {from}: {why}"))
+            }
+            Update::Held { wait } => {
+                said(format!("no model may be asked now; the next try follows in {} ms", wait.as_millis()))
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn reported(place: CallPlace, report: Report) -> Vec<Signal> {
+    let (stream, text) = match report {
+        Report::Output(text) => (Stream::Stdout, text),
+        Report::Log(entry) if entry.level >= LogLevel::Warn => (Stream::Stderr, entry.message),
+        Report::Log(entry) => (Stream::Stdout, entry.message),
+        Report::Progress { message, .. } => (Stream::Stdout, format!("{message}\n")),
+        Report::Artifact(_) => return Vec::new(),
+    };
+    vec![Signal::ToolOutput { call: place.to_string(), stream, text }]
+}
+
+/// Files that a call has read or changed.
+fn touched(call: &ToolCall) -> Vec<Signal> {
+    let Some(path) = call.arguments.get("path").and_then(Value::as_str).map(str::to_owned) else {
+        return Vec::new();
+    };
+    match call.name.as_str() {
+        "read" => vec![Signal::FileRead { path }],
+        "write" | "patch" => {
+            let summary = format!("{} {path}", call.name);
+            vec![Signal::Patch { files: vec![path], summary }]
+        }
+        _ => Vec::new(),
+    }
+}

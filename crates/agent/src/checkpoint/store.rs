@@ -1,0 +1,392 @@
+//! Runs whose steps become durable in a store of threads.
+//!
+//! One run at a time writes to a thread, under a claim that [`StoreCheckpoint::open`] takes and the last step gives back. What
+//! a thread holds is read once, when it is opened, and only as far as it is not known already.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use runyard_domain::{AppendId, Code};
+use runyard_llm::inference::Message;
+use runyard_redact::{Kind, Redactor, Safe};
+use runyard_store::{
+    AgentRunId, Claim, ClaimAfter, Claimed, JournalWrite, KeyDigest, PAGE_MAX, RunWrite, Scope, StorageError,
+    ThreadCommit, ThreadId, ThreadRunStore, ThreadWrites, ValueWrite, commit_until_known, stored_json,
+};
+use serde_json::Value;
+
+use super::safe::{is_of, safe, safe_call, safe_record};
+use super::{CallNote, CallPlace, Checkpoint, CheckpointError, Opened, StepCommit};
+use crate::run::{RunRecord, RunStatus};
+use crate::state::StateChanges;
+
+/// So long a claim holds unless it is renewed. A run whose process died is free to be taken up after it.
+pub const CLAIM_TERM: Duration = Duration::from_secs(30);
+
+/// So many messages without secrets are kept for their commit.
+const READY_MAX: usize = 256;
+
+/// The steps of one run, durable in a store.
+pub struct StoreCheckpoint {
+    store: Arc<dyn ThreadRunStore>,
+    redactor: Redactor,
+    thread: ThreadId,
+    run: AgentRunId,
+    generation: u64,
+    written: Mutex<Written>,
+    /// Messages without secrets that were not committed yet, the oldest first: looking for secrets once is enough.
+    ready: Mutex<VecDeque<Safe<Value>>>,
+}
+
+/// What this run has written so far.
+#[derive(Debug, Clone, Default)]
+struct Written {
+    /// How many messages the thread has.
+    version: u64,
+    /// How many steps were committed under this claim.
+    steps: u64,
+    /// Calls that have an intent and no result.
+    intended: BTreeSet<CallPlace>,
+}
+
+/// Why a thread cannot be opened for a run.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// Somebody writes to it.
+    #[error("run {run} of {owner} writes to the thread")]
+    Held {
+        /// Which run.
+        run: String,
+        /// Whose.
+        owner: String,
+    },
+    /// Another run of it has not finished: it waits, or its process died.
+    #[error("run {run} of the thread has not finished")]
+    Unfinished {
+        /// Which run.
+        run: String,
+    },
+}
+
+impl StoreCheckpoint {
+    /// Takes a thread for a run, makes it where there is none, and reads what is stored. Of the messages only those are read
+    /// that come after the `known` ones, which must be the first of the thread.
+    pub async fn open(
+        store: Arc<dyn ThreadRunStore>,
+        redactor: Redactor,
+        (thread, run, owner): (&str, &str, &str),
+        known: Vec<Arc<Message>>,
+    ) -> Result<(Self, Opened), OpenError> {
+        let thread = ThreadId::new(name(&redactor, thread)?)?;
+        let run = AgentRunId::new(name(&redactor, run)?)?;
+        let owner = name(&redactor, owner)?;
+        let claim = claim(store.as_ref(), &thread, &run, owner).await?;
+        let taken = StoreCheckpoint {
+            store,
+            redactor,
+            thread,
+            run,
+            generation: claim.generation,
+            written: Mutex::default(),
+            ready: Mutex::default(),
+        };
+        if let Some(other) = claim.unfinished.as_ref().filter(|other| **other != taken.run) {
+            let run = other.to_string();
+            taken.give_up().await;
+            return Err(OpenError::Unfinished { run });
+        }
+        match taken.read(&claim, known).await {
+            Ok(opened) => {
+                let written = Written { version: claim.version, steps: 0, intended: opened.unknown.clone() };
+                *taken.written.lock().unwrap_or_else(PoisonError::into_inner) = written;
+                Ok((taken, opened))
+            }
+            Err(error) => {
+                taken.give_up().await;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Holds the thread for another [`CLAIM_TERM`].
+    pub async fn renew(&self) -> Result<(), StorageError> {
+        self.store.renew_claim(&self.thread, self.generation, CLAIM_TERM).await.map(drop)
+    }
+
+    /// The generation of the claim.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// How many messages the thread has, as far as this run knows.
+    pub fn version(&self) -> u64 {
+        self.written().version
+    }
+
+    async fn read(&self, claim: &Claim, known: Vec<Arc<Message>>) -> Result<Opened, StorageError> {
+        let goes_on = claim.unfinished.is_some();
+        let mut opened = Opened { messages: self.messages(claim.version, known).await?, ..Opened::default() };
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store.thread_values(&self.thread, after.as_deref(), PAGE_MAX).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.key.clone());
+            for value in &page {
+                let stored = stored_json(format_args!("value {} of the thread", value.key), &value.value)?;
+                opened.thread_state.values.insert(value.key.clone(), stored);
+            }
+        }
+        if !goes_on {
+            return Ok(opened);
+        }
+        if let Some(row) = self.store.agent_run(&self.run).await? {
+            let record = stored_json(format_args!("run {}", self.run), &row.payload)?;
+            opened.record = Some(read::<RunRecord>("the run's record", record)?);
+        }
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store.run_values(&self.run, after.as_deref(), PAGE_MAX).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.key.clone());
+            for value in &page {
+                let stored = stored_json(format_args!("value {} of the run", value.key), &value.value)?;
+                opened.run_state.values.insert(value.key.clone(), stored);
+            }
+        }
+        let mut place = 0;
+        loop {
+            let page = self.store.tool_calls(&self.run, place, PAGE_MAX).await?;
+            let Some(last) = page.last() else { break };
+            place = last.place;
+            let open = page.iter().filter(|call| call.result.is_none());
+            opened.unknown.extend(open.filter_map(|call| CallPlace::parse(&call.call)));
+        }
+        Ok(opened)
+    }
+
+    async fn messages(
+        &self,
+        version: u64,
+        mut messages: Vec<Arc<Message>>,
+    ) -> Result<Vec<Arc<Message>>, StorageError> {
+        if messages.len() as u64 > version {
+            // Another thread of the same name was there before.
+            messages.clear();
+        }
+        while (messages.len() as u64) < version {
+            let page = self.store.messages(&self.thread, messages.len() as u64, PAGE_MAX).await?;
+            if page.is_empty() {
+                return Err(StorageError::not_found("message that the thread says it has"));
+            }
+            for stored in page {
+                let message =
+                    serde_json::from_slice(&stored.body).map_err(|source| StorageError::Serialization {
+                        record: format!("message {} of the thread", stored.position),
+                        source: source.into(),
+                    })?;
+                messages.push(Arc::new(message));
+            }
+        }
+        Ok(messages)
+    }
+
+    /// A message without secrets.
+    fn safe(&self, message: &Message) -> Safe<Value> {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        match ready.iter().position(|safe| is_of(safe, message)) {
+            Some(at) => ready.drain(..=at).next_back(),
+            None => None,
+        }
+        .unwrap_or_else(|| safe(&self.redactor, message))
+    }
+
+    fn written(&self) -> Written {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The step as a commit, and what is written with it.
+    fn commit_of(&self, step: &StepCommit) -> Result<(ThreadCommit, Written), CheckpointError> {
+        let mut written = self.written();
+        let number = written.steps.to_string();
+        let generation = self.generation.to_string();
+        let digest = KeyDigest::of(&[self.thread.as_str(), self.run.as_str(), &generation, &number]);
+        let mut append = [0; 16];
+        append.copy_from_slice(&digest.as_bytes()[..16]);
+        let writes = ThreadWrites {
+            messages: step.messages.iter().map(|message| self.safe(message)).collect(),
+            values: [(Scope::Thread, &step.thread_state), (Scope::Run, &step.run_state)]
+                .into_iter()
+                .flat_map(|(scope, changes)| self.values(scope, changes))
+                .collect(),
+            journal: self.journal(&step.calls, &mut written)?,
+            record: Some(RunWrite {
+                status: step.record.status.as_str(),
+                finished: step.record.status == RunStatus::Done,
+                payload: safe_record(&self.redactor, &step.record).map_err(unserializable)?,
+            }),
+        };
+        let commit = ThreadCommit {
+            thread: self.thread.clone(),
+            run: self.run.clone(),
+            append: AppendId::from_bytes(append),
+            generation: self.generation,
+            expected: written.version,
+            claim: match step.record.status {
+                RunStatus::Running => ClaimAfter::Kept,
+                RunStatus::Waiting | RunStatus::Done => ClaimAfter::Released,
+            },
+            writes,
+        };
+        written.steps += 1;
+        written.version += step.messages.len() as u64;
+        Ok((commit, written))
+    }
+
+    fn values(&self, scope: Scope, changes: &StateChanges) -> Vec<ValueWrite> {
+        let key = |key: &String| self.redactor.text(Kind::Text, key);
+        let cleared = changes.cleared.iter().map(|name| ValueWrite::Remove { scope, key: key(name) });
+        let set = changes.set.iter().map(|(name, value)| ValueWrite::Set {
+            scope,
+            key: key(name),
+            value: self.redactor.json(value.clone()),
+        });
+        cleared.chain(set).collect()
+    }
+
+    /// The journal of a step. A call that was not made has no intent, and then nothing is written of it.
+    fn journal(
+        &self,
+        notes: &[CallNote],
+        written: &mut Written,
+    ) -> Result<Vec<JournalWrite>, CheckpointError> {
+        let mut journal = Vec::new();
+        for note in notes {
+            match note {
+                // One that is made again has its intent already.
+                CallNote::Intent { place, call, idempotency_key, .. } if written.intended.insert(*place) => {
+                    journal.push(JournalWrite::Intent {
+                        call: self.redactor.text(Kind::Text, &place.to_string()),
+                        key: KeyDigest::of(&[idempotency_key]),
+                        payload: safe_call(&self.redactor, call),
+                    });
+                }
+                CallNote::Ended { place, how } if written.intended.remove(place) => {
+                    journal.push(JournalWrite::Result {
+                        call: self.redactor.text(Kind::Text, &place.to_string()),
+                        payload: self.redactor.serialize(how).map_err(unserializable)?,
+                    });
+                }
+                CallNote::Intent { .. } | CallNote::Ended { .. } => {}
+            }
+        }
+        Ok(journal)
+    }
+}
+
+#[async_trait]
+impl Checkpoint for StoreCheckpoint {
+    fn stored(&self, message: Message) -> Message {
+        let safe = safe(&self.redactor, &message);
+        let stored = if is_of(&safe, &message) {
+            message
+        } else {
+            // A message that is one stays one without its secrets; were it not, nothing of it may go on.
+            let read = serde_json::from_value((*safe).clone());
+            read.unwrap_or_else(|_| Message::text(message.role, ""))
+        };
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        if ready.len() == READY_MAX {
+            ready.pop_front();
+        }
+        ready.push_back(safe);
+        stored
+    }
+
+    async fn commit(&self, step: StepCommit) -> Result<(), CheckpointError> {
+        let (commit, written) = self.commit_of(&step)?;
+        match self.store.commit(commit).await {
+            Ok(_) => {}
+            Err(unknown @ StorageError::CommitUnknown { .. }) => {
+                let (again, _) = self.commit_of(&step)?;
+                until_known(self.store.as_ref(), &again, unknown).await?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = written;
+        Ok(())
+    }
+
+    async fn give_up(&self) {
+        if let Err(error) = self.store.release_claim(&self.thread, self.generation).await {
+            tracing::warn!(thread = %self.thread, %error, "a claim that nobody needs is left to run out");
+        }
+    }
+}
+
+/// Asks for a commit again until it is known whether it was made. Where that cannot be found out, it stays unknown.
+async fn until_known(
+    store: &dyn ThreadRunStore,
+    commit: &ThreadCommit,
+    unknown: StorageError,
+) -> Result<(), StorageError> {
+    match commit_until_known(store, commit).await {
+        Ok(_) => Ok(()),
+        Err(
+            answer @ (StorageError::VersionConflict { .. }
+            | StorageError::StaleGeneration { .. }
+            | StorageError::AlreadyExists { .. }
+            | StorageError::NotFound { .. }
+            | StorageError::Refused { .. }
+            | StorageError::Validation { .. }),
+        ) => Err(answer),
+        // Nothing that such an error says is about the first attempt.
+        Err(_) => Err(unknown),
+    }
+}
+
+/// Takes the thread, and makes it where there is none.
+async fn claim(
+    store: &dyn ThreadRunStore,
+    thread: &ThreadId,
+    run: &AgentRunId,
+    owner: Safe<String>,
+) -> Result<Claim, OpenError> {
+    let claimed = match store.claim(thread, run, owner.clone(), CLAIM_TERM).await {
+        Err(StorageError::NotFound { .. }) => {
+            match store.create_thread(thread, Safe::NULL).await {
+                // Somebody else made it just now.
+                Ok(()) | Err(StorageError::AlreadyExists { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+            store.claim(thread, run, owner, CLAIM_TERM).await?
+        }
+        claimed => claimed?,
+    };
+    match claimed {
+        Claimed::Granted(claim) => Ok(claim),
+        Claimed::Held { run, owner, .. } => Err(OpenError::Held { run: run.to_string(), owner }),
+    }
+}
+
+/// A name that somebody gave. One that holds a secret names nothing.
+fn name(redactor: &Redactor, text: &str) -> Result<Safe<String>, StorageError> {
+    let safe = redactor.text(Kind::Text, text);
+    match *safe == text {
+        true => Ok(safe),
+        false => Err(StorageError::invalid("a name holds what looks like a secret")),
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(record: &str, value: Value) -> Result<T, StorageError> {
+    serde_json::from_value(value)
+        .map_err(|source| StorageError::Serialization { record: record.to_owned(), source: source.into() })
+}
+
+fn unserializable(error: runyard_redact::RedactError) -> CheckpointError {
+    CheckpointError { code: Code::StorageSerialization, message: error.to_string() }
+}

@@ -1,0 +1,122 @@
+//! Effects: what goes out after a commit.
+//!
+//! They are not stored. A run that dies goes on from its last checkpoint, and what was committed after that is done anew,
+//! with its effects: a handler must bear to be told twice.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{Fault, PhaseContext};
+use crate::caught::caught;
+
+/// How long an effect's handler may take. Nothing else ends it: what is committed is told, also when the run is cancelled.
+pub const EFFECT_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// A kind of effect.
+pub trait StateEffect: Send + Sync + 'static {
+    /// Its name, unique in an environment.
+    const KEY: &'static str;
+    /// What it says.
+    type Payload: Send + 'static;
+}
+
+/// Carries one kind of effect out.
+#[async_trait]
+pub trait EffectHandler<E: StateEffect>: Send + Sync + 'static {
+    /// Carries it out. The revision is the one that its commit made. A failure is reported and changes nothing.
+    async fn handle(&self, payload: E::Payload, context: &PhaseContext<'_>) -> Result<(), Fault>;
+}
+
+/// An effect that goes out after the commit.
+pub struct Emitted {
+    key: &'static str,
+    payload: Box<dyn Any + Send>,
+}
+
+impl Emitted {
+    /// An effect of this kind.
+    pub fn new<E: StateEffect>(payload: E::Payload) -> Self {
+        Emitted { key: E::KEY, payload: Box::new(payload) }
+    }
+
+    /// Its kind.
+    pub fn key(&self) -> &'static str {
+        self.key
+    }
+}
+
+impl std::fmt::Debug for Emitted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Emitted({})", self.key)
+    }
+}
+
+/// What became of effects.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EffectReport {
+    /// How many went out, those that failed included.
+    pub dispatched: usize,
+    /// Those that failed.
+    pub failed: Vec<EffectFailure>,
+}
+
+/// An effect that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EffectFailure {
+    /// Its kind.
+    pub key: &'static str,
+    /// Why.
+    pub message: String,
+}
+
+impl EffectReport {
+    pub(super) async fn dispatch(
+        &mut self,
+        handler: Option<&Arc<dyn AnyEffectHandler>>,
+        effect: Emitted,
+        context: &PhaseContext<'_>,
+    ) {
+        let key = effect.key;
+        self.dispatched += 1;
+        let outcome = match handler {
+            None => Err("it has no handler".to_owned()),
+            Some(handler) => {
+                let told = caught(async { handler.handle(effect.payload, context).await });
+                match tokio::time::timeout(EFFECT_TIME_MAX, told).await {
+                    Ok(Ok(told)) => told.map_err(|fault| fault.to_string()),
+                    Ok(Err(panicked)) => Err(panicked),
+                    Err(_) => Err(format!("not done after {} s", EFFECT_TIME_MAX.as_secs())),
+                }
+            }
+        };
+        if let Err(message) = outcome {
+            self.failed.push(EffectFailure { key, message });
+        }
+    }
+}
+
+/// A handler whose kind of effect is not known here.
+#[async_trait]
+pub(crate) trait AnyEffectHandler: Send + Sync {
+    async fn handle(&self, payload: Box<dyn Any + Send>, context: &PhaseContext<'_>) -> Result<(), Fault>;
+}
+
+struct Erased<E, H>(H, PhantomData<fn() -> E>);
+
+#[async_trait]
+impl<E: StateEffect, H: EffectHandler<E>> AnyEffectHandler for Erased<E, H> {
+    async fn handle(&self, payload: Box<dyn Any + Send>, context: &PhaseContext<'_>) -> Result<(), Fault> {
+        match payload.downcast::<E::Payload>() {
+            Ok(payload) => self.0.handle(*payload, context).await,
+            Err(_) => Err("another effect has the same name".into()),
+        }
+    }
+}
+
+pub(crate) fn erase_effect<E: StateEffect>(handler: impl EffectHandler<E>) -> Arc<dyn AnyEffectHandler> {
+    Arc::new(Erased::<E, _>(handler, PhantomData))
+}

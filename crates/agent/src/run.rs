@@ -1,0 +1,394 @@
+//! The loop: a conversation goes to the model, what it calls is made, and so on until there is nothing left to do.
+//!
+//! A run never fails to end: whatever goes wrong, its last phase is run, its end is recorded and told, and the calls of the
+//! conversation have their results. What is durable before what: a call's intent before the call, its result before the
+//! model is asked again.
+//!
+//! Which agent runs on which thread, and whether it may, is not decided here.
+
+mod asking;
+mod calling;
+mod context;
+mod conversation;
+mod deciding;
+mod ending;
+mod events;
+mod inbox;
+mod keeping;
+mod limits;
+mod record;
+mod result;
+mod summarising;
+mod waiting;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use runyard_domain::{Actor, Code};
+use runyard_llm::inference::{InferenceExecutionError, Message};
+use runyard_llm::usage::Usage;
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub use self::context::{ContextPolicy, Summarised, Summary};
+use self::conversation::Conversation;
+pub use self::events::{AgentEvent, OBSERVED_MAX, Observer, Unobserved};
+use self::inbox::LaterUpdate;
+pub use self::inbox::{INBOX_MAX, Inbox, LaterWords};
+use self::keeping::Step;
+use self::limits::Watch;
+pub use self::limits::{Cost, Limits, REPETITION_WINDOW_MAX, Repetition, Stop};
+pub use self::record::{RecordedUsage, RunEnd, RunRecord, RunStatus};
+pub use self::waiting::{Decision, DecisionKind, SuspendedCalls};
+use crate::agent::Agent;
+use crate::caught::caught;
+use crate::checkpoint::{CallNote, CallPlace, Checkpoint, CheckpointError, Opened};
+use crate::phase::{Moment, Occasion, PhaseError, RunIdentity, TerminationReason};
+use crate::plugin::Environment;
+use crate::state::{KeyOptions, MutationBatch, StateError, StateStore};
+use crate::tool::SuspendTicket;
+
+/// What a run is told to go on with when its answer was cut.
+const GO_ON: &str =
+    "Your answer was cut at its length limit. Go on exactly where it ended, without repeating anything.";
+
+/// Everything that a run needs beside its conversation.
+pub struct RunParts {
+    /// Who runs.
+    pub agent: Agent,
+    /// Which run it is.
+    pub identity: RunIdentity,
+    /// Who calls its tools.
+    pub actor: Arc<Actor>,
+    /// Where its steps become durable.
+    pub checkpoint: Arc<dyn Checkpoint>,
+    /// What is said to it while it is under way.
+    pub inbox: Arc<Inbox>,
+    /// Who hears of it.
+    pub observer: Arc<dyn Observer>,
+    /// Cancelled when it is not wanted any more.
+    pub cancellation: CancellationToken,
+}
+
+/// Where a run begins.
+#[derive(Debug, Default)]
+pub struct Begin {
+    /// What is stored of its thread, and of itself where it goes on.
+    pub opened: Opened,
+    /// Whether it goes on after a wait or a crash.
+    pub resumed: bool,
+    /// What is said to the agent.
+    pub input: Vec<Message>,
+    /// Answers to calls that wait.
+    pub decisions: Vec<Decision>,
+}
+
+/// How a run ended, or why it waits.
+#[derive(Debug, Clone)]
+pub struct RunOutcome {
+    /// How.
+    pub reason: TerminationReason,
+    /// What the agent said last.
+    pub message: Option<Arc<Message>>,
+    /// What it cost, with what it had cost before.
+    pub usage: Usage,
+    /// How many times its model was asked, with those before.
+    pub rounds: u32,
+    /// The calls that wait.
+    pub waiting: Vec<(CallPlace, SuspendTicket)>,
+    /// The thread as it is now, for whoever goes on with it in the same process.
+    pub thread: Opened,
+}
+
+impl RunOutcome {
+    /// What the agent said last, as a text.
+    pub fn text(&self) -> String {
+        self.message.as_ref().map(|message| message.said()).unwrap_or_default()
+    }
+}
+
+/// An environment with the keys of the loop itself, and the sections of an agent's definition for the plugins to come.
+pub fn loop_environment(sections: Map<String, Value>) -> Result<Environment, StateError> {
+    let mut environment = Environment::new(sections);
+    add_keys(&mut environment)?;
+    Ok(environment)
+}
+
+/// Adds the keys of the loop itself to an environment.
+fn add_keys(environment: &mut Environment) -> Result<(), StateError> {
+    environment.add_key::<Summarised>(KeyOptions::DEFAULT)?;
+    environment.add_key::<SuspendedCalls>(KeyOptions::DEFAULT)?;
+    environment.add_key::<LaterWords>(KeyOptions::DEFAULT)
+}
+
+/// Runs an agent until it ends or waits.
+///
+/// Dropping the future is a crash: what is durable by then is what the run can go on from.
+pub async fn run(parts: RunParts, mut begin: Begin) -> RunOutcome {
+    let mut course = Course::new(parts, &mut begin);
+    let resumed = begin.resumed;
+    course.tell(AgentEvent::RunStarted { resumed }).await;
+    let reason = course.within(begin).await;
+    course.end(reason).await
+}
+
+/// Why a run does not go on.
+type Halt = TerminationReason;
+
+impl From<PhaseError> for Halt {
+    fn from(error: PhaseError) -> Self {
+        match error {
+            PhaseError::State(StateError::Cancelled) => Halt::Cancelled,
+            PhaseError::Failed { ref fault, .. } => {
+                Halt::Failed { code: error.code(), message: format!("{error}: {fault}") }
+            }
+            error => Halt::Failed { code: error.code(), message: error.to_string() },
+        }
+    }
+}
+
+impl From<StateError> for Halt {
+    fn from(error: StateError) -> Self {
+        PhaseError::State(error).into()
+    }
+}
+
+impl From<InferenceExecutionError> for Halt {
+    fn from(error: InferenceExecutionError) -> Self {
+        match error {
+            InferenceExecutionError::Cancelled => Halt::Cancelled,
+            error => Halt::Failed { code: error.code(), message: error.to_string() },
+        }
+    }
+}
+
+impl From<CheckpointError> for Halt {
+    fn from(error: CheckpointError) -> Self {
+        match error.code {
+            Code::InferenceCancelled | Code::StateCancelled => Halt::Cancelled,
+            code => Halt::Failed { code, message: error.message },
+        }
+    }
+}
+
+/// A run that is under way.
+struct Course {
+    parts: RunParts,
+    /// Cancelled with the run, and when its time is up.
+    cancellation: CancellationToken,
+    store: StateStore,
+    conversation: Conversation,
+    /// What is not durable yet.
+    notes: Vec<CallNote>,
+    /// A step of which nobody knows whether it is durable. No other one goes before it.
+    unsettled: Option<Box<Step>>,
+    /// The revision whose state is durable.
+    stored_revision: u64,
+    /// Whether anything was recorded of this run yet.
+    recorded: bool,
+    watch: Watch,
+    usage: Usage,
+    /// When it began or went on, and how long it had taken before.
+    begun: (Instant, Duration),
+    step: u32,
+    decisions: Vec<Decision>,
+    unknown: BTreeSet<CallPlace>,
+}
+
+impl Course {
+    fn new(parts: RunParts, begin: &mut Begin) -> Self {
+        let Opened { messages, unknown, record, .. } = &mut begin.opened;
+        let before = record.take();
+        let recorded = before.is_some();
+        let before = before.unwrap_or_default();
+        Course {
+            cancellation: parts.cancellation.child_token(),
+            store: StateStore::new(&parts.agent.environment),
+            conversation: Conversation::new(std::mem::take(messages)),
+            notes: Vec::new(),
+            unsettled: None,
+            stored_revision: 0,
+            recorded,
+            watch: Watch::new(&parts.agent.limits, before.rounds),
+            usage: before.usage.into(),
+            begun: (Instant::now(), Duration::from_millis(before.elapsed_ms)),
+            step: 0,
+            decisions: std::mem::take(&mut begin.decisions),
+            unknown: std::mem::take(unknown),
+            parts,
+        }
+    }
+
+    /// How long the run has taken, without the time in which it waited.
+    fn elapsed(&self) -> Duration {
+        let (begun, before) = self.begun;
+        before.saturating_add(begun.elapsed())
+    }
+
+    /// Takes the steps, within their time. A panic of whatever the run was given ends it, and not more.
+    async fn within(&mut self, begin: Begin) -> Halt {
+        let time_max = self.parts.agent.limits.time_max_ms.map(Duration::from_millis);
+        let time_left = time_max.map(|time_max| time_max.saturating_sub(self.elapsed()));
+        let token = self.cancellation.clone();
+        let wanted = self.parts.cancellation.clone();
+        let course = caught(Box::pin(self.course(begin)));
+        tokio::pin!(course);
+        let (reason, late) = match time_left {
+            None => (course.await, false),
+            Some(time_left) => tokio::select! {
+                biased;
+                reason = &mut course => (reason, false),
+                () = tokio::time::sleep(time_left) => {
+                    // Whatever it waits for hears of it, and what is under way comes to its end in order.
+                    token.cancel();
+                    (course.await, true)
+                }
+            },
+        };
+        match reason {
+            Ok(Halt::Cancelled) if late && !wanted.is_cancelled() => Halt::Stopped {
+                code: "timeout".to_owned(),
+                detail: time_max.map(|time_max| format!("not done within {} ms", time_max.as_millis())),
+            },
+            Ok(reason) => reason,
+            Err(panicked) => Halt::Failed { code: Code::InternalError, message: panicked },
+        }
+    }
+
+    async fn course(&mut self, begin: Begin) -> Halt {
+        let resumed = begin.resumed;
+        if let Err(halt) = self.begin(begin).await {
+            return halt;
+        }
+        // Its process died when its last answer was durable, and before its end was.
+        if resumed && self.watch.rounds() > 0 && self.conversation.is_answered() && self.is_silent() {
+            return Halt::NaturalEnd;
+        }
+        let mut continuations = 0;
+        loop {
+            match self.step(&mut continuations).await {
+                Ok(None) => {}
+                Ok(Some(reason)) | Err(reason) => return reason,
+            }
+        }
+    }
+
+    async fn begin(&mut self, begin: Begin) -> Result<(), Halt> {
+        let restored = self.restore(&begin);
+        if !begin.resumed || restored.is_err() {
+            // What an earlier run left without a result never gets one from this run.
+            self.pair("the run that made this call is over").await;
+        }
+        // Whatever goes wrong from here on, what was said is kept.
+        let said = self.say(begin.input);
+        restored?;
+        said?;
+        if !begin.resumed {
+            self.phase(Moment::RunStart).await?;
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self, begin: &Begin) -> Result<(), StateError> {
+        let policy = self.parts.agent.unknown_keys;
+        self.store.restore(&begin.opened.thread_state, policy)?;
+        if begin.resumed {
+            self.store.restore(&begin.opened.run_state, policy)?;
+        }
+        self.stored_revision = self.store.snapshot().revision();
+        Ok(())
+    }
+
+    /// Puts words into the conversation; later, where calls have no results yet: nothing may come between them.
+    fn say(&mut self, words: Vec<Message>) -> Result<(), StateError> {
+        if words.is_empty() {
+            return Ok(());
+        }
+        let words: Vec<Message> = words.into_iter().map(|word| self.parts.checkpoint.stored(word)).collect();
+        if !self.conversation.unanswered().is_empty() {
+            let later = MutationBatch::new().with::<LaterWords>(LaterUpdate::Add(words));
+            return self.store.commit(later).map(drop);
+        }
+        words.into_iter().for_each(|word| self.conversation.push(word));
+        Ok(())
+    }
+
+    /// Whether nothing was said to the run that its model has not read.
+    fn is_silent(&self) -> bool {
+        let later = self.store.snapshot().get::<LaterWords>().is_some_and(|words| !words.is_empty());
+        !later && self.parts.inbox.is_empty()
+    }
+
+    /// One step: the model is asked, unless calls are left over, and its calls are made. Gives how the run ends, if it does.
+    async fn step(&mut self, continuations: &mut u32) -> Result<Option<Halt>, Halt> {
+        self.step += 1;
+        self.tell(AgentEvent::StepStarted { step: self.step }).await;
+        self.phase(Moment::StepStart).await?;
+        let mut truncated = false;
+        if self.conversation.unanswered().is_empty() {
+            truncated = self.ask().await?;
+        }
+        let calls = !self.conversation.unanswered().is_empty();
+        if calls && self.call_all().await? {
+            return Ok(Some(Halt::Suspended));
+        }
+        self.phase(Moment::StepEnd).await?;
+        if let Some(stop) = self.watch.met() {
+            return Ok(Some(stopped(stop)));
+        }
+        let limits = Arc::clone(&self.parts.agent.limits);
+        if calls || !truncated {
+            *continuations = 0;
+        }
+        if !calls && !truncated && self.parts.inbox.close_if_empty() {
+            return Ok(Some(Halt::NaturalEnd));
+        }
+        if !calls && truncated {
+            if *continuations >= limits.continuations_max {
+                let detail = Some("the answer was cut at its length limit".to_owned());
+                return Ok(Some(Halt::Stopped { code: "output_truncated".to_owned(), detail }));
+            }
+            *continuations += 1;
+            self.conversation.push(Message::user(GO_ON));
+        }
+        Ok(self.watch.enough(&limits, self.usage).map(|stop| stopped(&stop)))
+    }
+
+    async fn phase(&mut self, moment: Moment<'_>) -> Result<(), Halt> {
+        let occasion = self.occasion(moment);
+        self.parts.agent.environment.run_phase(&self.store, occasion).await?;
+        Ok(())
+    }
+
+    fn occasion<'a>(&'a self, moment: Moment<'a>) -> Occasion<'a> {
+        Occasion {
+            run: &self.parts.identity,
+            step: self.step,
+            moment,
+            messages: self.conversation.messages(),
+            cancellation: &self.cancellation,
+        }
+    }
+
+    /// Tells an event. Whoever does not listen holds the run up, but not its end.
+    async fn tell(&self, event: AgentEvent) {
+        let told = caught(self.parts.observer.observe(event));
+        let in_vain = async {
+            self.cancellation.cancelled().await;
+            tokio::time::sleep(OBSERVED_MAX).await;
+        };
+        tokio::select! {
+            biased;
+            told = told => if let Err(panicked) = told {
+                tracing::warn!(run = %self.parts.identity.run_id, "an observer {panicked}");
+            },
+            () = in_vain => {}
+        }
+    }
+}
+
+fn stopped(stop: &Stop) -> Halt {
+    Halt::Stopped { code: stop.code.to_owned(), detail: Some(stop.detail.clone()) }
+}

@@ -1,0 +1,133 @@
+//! Asking the model: what it reads, and what becomes of its answer.
+
+use std::sync::Arc;
+
+use runyard_llm::inference::{
+    InferenceExecutionError, InferenceRequest, Message, StopReason, ToolCall, Turn, Update,
+};
+
+use super::inbox::{LaterUpdate, LaterWords};
+use super::record::sum;
+use super::{AgentEvent, Course, Halt};
+use crate::phase::{InferenceAdjustments, Moment, Place};
+use crate::state::{MutationBatch, StateError};
+
+/// So often the conversation is made shorter for one question that is longer than the model takes.
+const OVERFLOWS_MAX: u32 = 4;
+
+/// An answer that is in the conversation.
+struct Answered {
+    message: Arc<Message>,
+    truncated: bool,
+}
+
+/// Why there is none.
+struct Unanswered {
+    error: InferenceExecutionError,
+    /// Whether something was said all the same.
+    said: bool,
+}
+
+impl Course {
+    /// Asks the model. Says whether its answer was cut.
+    pub(super) async fn ask(&mut self) -> Result<bool, Halt> {
+        self.hear()?;
+        self.flush().await?;
+        self.phase(Moment::BeforeInference).await?;
+        let adjustments = InferenceAdjustments::take(&self.store).await?;
+        let recent_min = self.parts.agent.context.recent_messages_min;
+        if self.is_long() {
+            // Where there is no place to cut, the model may still take it.
+            self.summarise(recent_min).await?;
+        }
+        let mut overflows = 0;
+        let answered = loop {
+            let unanswered = match self.infer(&adjustments).await {
+                Ok(answered) => break answered,
+                Err(unanswered) => unanswered,
+            };
+            let Unanswered { error: InferenceExecutionError::ContextOverflow(_), said: false } = unanswered
+            else {
+                return Err(unanswered.error.into());
+            };
+            // What counts as recent gets less each time.
+            if overflows == OVERFLOWS_MAX || !self.summarise(recent_min >> overflows).await? {
+                return Err(unanswered.error.into());
+            }
+            overflows += 1;
+        };
+        self.phase(Moment::AfterInference { answer: &answered.message }).await?;
+        Ok(answered.truncated)
+    }
+
+    /// Takes what was said to the run into the conversation.
+    pub(super) fn hear(&mut self) -> Result<(), StateError> {
+        let later = self.store.snapshot().get::<LaterWords>().filter(|words| !words.is_empty()).cloned();
+        if let Some(words) = later {
+            self.store.commit(MutationBatch::new().with::<LaterWords>(LaterUpdate::Said))?;
+            words.into_iter().for_each(|word| self.conversation.push(word));
+        }
+        for word in self.parts.inbox.take() {
+            let word = self.parts.checkpoint.stored(word);
+            self.conversation.push(word);
+        }
+        Ok(())
+    }
+
+    async fn infer(&mut self, adjustments: &InferenceAdjustments) -> Result<Answered, Unanswered> {
+        let mut request = self.parts.agent.question();
+        request.messages = self.read();
+        self.adjust(&mut request, adjustments);
+        let mut turn = self.parts.agent.inference.start(request, self.cancellation.clone());
+        if let Err(error) = self.follow(&mut turn).await {
+            let partial = turn.partial();
+            drop(turn);
+            self.usage = sum(self.usage, partial.usage);
+            // What clients saw is what is stored, also of an answer that came to nothing.
+            let said = !partial.message.said().is_empty();
+            if said {
+                let message = self.parts.checkpoint.stored(partial.message);
+                self.conversation.push(message);
+            }
+            return Err(Unanswered { error, said });
+        }
+        let answer = turn.into_answer().map_err(|error| Unanswered { error, said: false })?;
+        self.usage = sum(self.usage, answer.usage);
+        let calls: Vec<ToolCall> = answer.message.tool_calls().cloned().collect();
+        let message = Arc::new(self.parts.checkpoint.stored(answer.message));
+        // Providers take no message that says nothing.
+        if !message.content.is_empty() {
+            self.conversation.answer(Arc::clone(&message), calls);
+        }
+        let limits = Arc::clone(&self.parts.agent.limits);
+        self.watch.answered(&limits, &message);
+        let (usage, model) = (answer.usage, answer.model);
+        self.tell(AgentEvent::Answered { message: Arc::clone(&message), usage, model }).await;
+        Ok(Answered { message, truncated: answer.stop == StopReason::MaxTokens })
+    }
+
+    /// Goes along with a turn to its end.
+    pub(super) async fn follow(&self, turn: &mut Turn) -> Result<(), InferenceExecutionError> {
+        while let Some(update) = turn.next().await? {
+            // What it cost is told with the answer.
+            if !matches!(update, Update::Usage(_)) {
+                self.tell(AgentEvent::Inference(update)).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what was asked of the question. Messages that come with it are read as they are stored, as all others are.
+    fn adjust(&self, request: &mut InferenceRequest, adjustments: &InferenceAdjustments) {
+        if adjustments.messages().next().is_none() {
+            return adjustments.apply(request);
+        }
+        let before = adjustments.messages().filter(|message| message.place == Place::Before).count();
+        let after = before + request.messages.len();
+        adjustments.apply(request);
+        let (first, rest) = request.messages.split_at_mut(before);
+        for message in first.iter_mut().chain(&mut rest[after - before..]) {
+            *message = Arc::new(self.parts.checkpoint.stored(Message::clone(message)));
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The conversation of a run, in memory: what was said, what of it is durable, and which calls have no result.
+
+use std::sync::Arc;
+
+use runyard_llm::inference::{Message, Messages, Part, Role, ToolCall, ToolOutput};
+
+use super::context::{estimate, size};
+use crate::checkpoint::CallPlace;
+
+/// So many messages go into one step,
+const STEP_MESSAGES_MAX: usize = 128;
+/// and so many bytes, unless one message alone has more: written as JSON they may be six times as many.
+const STEP_BYTES_MAX: usize = 1024 * 1024;
+
+/// The conversation of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    messages: Messages,
+    /// So many of them are durable.
+    stored: usize,
+    /// The calls of the last answer that have no result.
+    unanswered: Vec<(CallPlace, Arc<ToolCall>)>,
+    /// Whether those are as they were made, and not as they were stored.
+    live: bool,
+    /// How many tokens the first messages have, and the first two, and so on, as far as anybody asked.
+    tokens: Vec<u64>,
+}
+
+impl Conversation {
+    /// A conversation that is durable.
+    pub(crate) fn new(messages: Vec<Arc<Message>>) -> Self {
+        let unanswered = left_over(&messages);
+        let stored = messages.len();
+        Conversation { messages: messages.into(), stored, unanswered, live: false, tokens: Vec::new() }
+    }
+
+    pub(crate) fn messages(&self) -> &[Arc<Message>] {
+        &self.messages
+    }
+
+    /// The same to be asked with: it costs nothing, as long as it is gone before the next message comes.
+    pub(crate) fn shared(&self) -> Messages {
+        self.messages.clone()
+    }
+
+    pub(crate) fn into_messages(self) -> Vec<Arc<Message>> {
+        self.messages.into()
+    }
+
+    pub(crate) fn last_said(&self) -> Option<&Arc<Message>> {
+        self.messages.iter().rev().find(|message| message.role == Role::Assistant)
+    }
+
+    /// Whether the model spoke last, and called nothing.
+    pub(crate) fn is_answered(&self) -> bool {
+        let last = self.messages.last();
+        last.is_some_and(|last| last.role == Role::Assistant && last.tool_calls().next().is_none())
+    }
+
+    /// The calls that have no result, in their order.
+    pub(crate) fn unanswered(&self) -> &[(CallPlace, Arc<ToolCall>)] {
+        &self.unanswered
+    }
+
+    /// Whether those are as the model made them. After a crash or a wait they are as they were stored.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live
+    }
+
+    pub(crate) fn push(&mut self, message: Message) {
+        self.messages.push(Arc::new(message));
+    }
+
+    /// Adds an answer as it is stored, with its calls as they were made.
+    pub(crate) fn answer(&mut self, message: Arc<Message>, calls: impl IntoIterator<Item = ToolCall>) {
+        self.messages.push(message);
+        let message = self.messages.len() as u64;
+        let calls = calls.into_iter().zip(0..);
+        self.unanswered = calls.map(|(call, index)| (CallPlace { message, index }, Arc::new(call))).collect();
+        self.live = true;
+    }
+
+    /// Adds the result of a call.
+    pub(crate) fn result(&mut self, place: CallPlace, output: Message) {
+        self.unanswered.retain(|(unanswered, _)| *unanswered != place);
+        self.push(output);
+    }
+
+    /// About how many tokens the messages from this one on have.
+    pub(crate) fn tokens_from(&mut self, from: usize) -> u64 {
+        let mut total = self.tokens.last().copied().unwrap_or_default();
+        for message in &self.messages[self.tokens.len()..] {
+            total = total.saturating_add(estimate(message));
+            self.tokens.push(total);
+        }
+        let before = from.checked_sub(1).and_then(|last| self.tokens.get(last)).copied();
+        total.saturating_sub(before.unwrap_or_default())
+    }
+
+    /// So many messages are durable.
+    pub(crate) fn stored(&self) -> usize {
+        self.stored
+    }
+
+    /// What is not durable.
+    pub(crate) fn not_stored(&self) -> &[Arc<Message>] {
+        &self.messages[self.stored..]
+    }
+
+    /// So many messages are durable after the next step, and whether that is all.
+    pub(crate) fn next_stored(&self) -> (usize, bool) {
+        let (mut count, mut bytes) = (0, 0);
+        for message in self.not_stored() {
+            bytes += size(message);
+            if count > 0 && (count == STEP_MESSAGES_MAX || bytes > STEP_BYTES_MAX) {
+                break;
+            }
+            count += 1;
+        }
+        (self.stored + count, self.stored + count == self.messages.len())
+    }
+
+    pub(crate) fn stored_until(&mut self, messages: usize) {
+        self.stored = messages;
+    }
+}
+
+/// The calls of the last answer without a result. An id that a model gave twice stands for its calls in their order.
+fn left_over(messages: &[Arc<Message>]) -> Vec<(CallPlace, Arc<ToolCall>)> {
+    let Some(at) = messages.iter().rposition(|message| message.role == Role::Assistant) else {
+        return Vec::new();
+    };
+    let mut answered: Vec<&str> =
+        messages[at + 1..].iter().flat_map(|message| &message.content).filter_map(output_of).collect();
+    let mut left = Vec::new();
+    for (call, index) in messages[at].tool_calls().zip(0..) {
+        match answered.iter().position(|id| *id == call.id) {
+            Some(found) => drop(answered.remove(found)),
+            None => left.push((CallPlace { message: at as u64 + 1, index }, Arc::new(call.clone()))),
+        }
+    }
+    left
+}
+
+fn output_of(part: &Part) -> Option<&str> {
+    match part {
+        Part::ToolOutput(ToolOutput { call_id, .. }) => Some(call_id),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn call(id: &str, n: u64) -> ToolCall {
+        ToolCall { id: id.into(), name: "t".into(), arguments: json!({ "n": n }) }
+    }
+
+    fn output(id: &str) -> Message {
+        Message::tool(ToolOutput { call_id: id.into(), content: "r".into(), is_error: false })
+    }
+
+    #[test]
+    fn what_has_no_result_is_found_again_also_when_an_id_was_given_twice() {
+        let calls = vec![call("a", 1), call("a", 2), call("b", 3)];
+        let answer =
+            Message { role: Role::Assistant, content: calls.iter().cloned().map(Part::ToolCall).collect() };
+        let mut live = Conversation::new(vec![Arc::new(Message::user("u"))]);
+        live.answer(Arc::new(answer), calls);
+        let places: Vec<CallPlace> = (0..3).map(|index| CallPlace { message: 2, index }).collect();
+        assert_eq!(live.unanswered().iter().map(|(place, _)| *place).collect::<Vec<_>>(), places);
+        live.result(places[0], output("a"));
+        live.result(places[2], output("b"));
+        let again = Conversation::new(live.messages().to_vec());
+        assert_eq!(again.unanswered(), live.unanswered());
+        assert_eq!(again.unanswered(), [(places[1], Arc::new(call("a", 2)))]);
+        assert!(live.is_live() && !again.is_live());
+        live.result(places[1], output("a"));
+        assert_eq!(Conversation::new(live.messages().to_vec()).unanswered(), []);
+    }
+
+    #[test]
+    fn what_is_stored_is_told_from_what_is_not() {
+        let mut conversation = Conversation::new(vec![Arc::new(Message::user("u"))]);
+        assert!(conversation.not_stored().is_empty());
+        assert!(!conversation.is_answered());
+        conversation.push(Message::assistant("a"));
+        assert!(conversation.is_answered());
+        assert_eq!(conversation.not_stored().len(), 1);
+        assert_eq!(conversation.next_stored(), (2, true));
+        conversation.stored_until(2);
+        assert!(conversation.not_stored().is_empty());
+        assert_eq!(conversation.last_said().unwrap().said(), "a");
+    }
+
+    #[test]
+    fn what_is_too_much_for_one_step_goes_in_several() {
+        let mut conversation = Conversation::default();
+        for _ in 0..STEP_MESSAGES_MAX + 1 {
+            conversation.push(Message::user("u"));
+        }
+        assert_eq!(conversation.next_stored(), (STEP_MESSAGES_MAX, false));
+        let mut conversation = Conversation::default();
+        for bytes in [STEP_BYTES_MAX * 2, 1, STEP_BYTES_MAX - 100, 200] {
+            conversation.push(Message::user("x".repeat(bytes)));
+        }
+        assert_eq!(conversation.next_stored(), (1, false));
+        conversation.stored_until(1);
+        assert_eq!(conversation.next_stored(), (3, false));
+        conversation.stored_until(3);
+        assert_eq!(conversation.next_stored(), (4, true));
+    }
+
+    #[test]
+    fn tokens_are_counted_once_and_from_anywhere() {
+        let mut conversation = Conversation::default();
+        assert_eq!(conversation.tokens_from(0), 0);
+        for text in ["a", "bb", "ccc"] {
+            conversation.push(Message::user(text.repeat(400)));
+        }
+        let all: Vec<u64> = (0..=3).map(|from| conversation.tokens_from(from)).collect();
+        assert_eq!(all, [104 + 204 + 304, 204 + 304, 304, 0]);
+        conversation.push(Message::user(""));
+        assert_eq!(conversation.tokens_from(2), 308);
+    }
+}

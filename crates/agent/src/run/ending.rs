@@ -1,0 +1,169 @@
+//! The end of a run, however it comes about.
+
+use std::time::Duration;
+
+use runyard_domain::{Class, Code};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::inbox::{LaterUpdate, LaterWords};
+use super::keeping::{Extent, Patience};
+use super::waiting::SuspendedCalls;
+use super::{AgentEvent, Course, Halt, RunOutcome, RunStatus};
+use crate::checkpoint::{CallPlace, CheckpointError, Opened};
+use crate::phase::Moment;
+use crate::state::{MutationBatch, Scope};
+
+/// So long the last phase may take.
+const END_PHASE_MAX: Duration = Duration::from_secs(30);
+/// So long one attempt to make the end durable may take.
+const END_STEP_MAX: Duration = Duration::from_secs(10);
+
+impl Course {
+    /// Runs the last phase, records the end and tells it. A run that cannot be stored as waiting has failed.
+    pub(super) async fn end(mut self, mut reason: Halt) -> RunOutcome {
+        if reason == Halt::Suspended {
+            match self.record_waiting().await {
+                Ok(()) => return self.told(reason).await,
+                Err(error) => reason = error.into(),
+            }
+        }
+        self.pair("the run ended before this call did").await;
+        self.leave_nothing();
+        if let Err(failed) = self.last_phase(&reason).await {
+            reason = first_of(reason, failed);
+        }
+        if let Err(error) = self.record_end(&mut reason).await {
+            reason = first_of(reason, error.into());
+            let _ = timeout(END_STEP_MAX, self.parts.checkpoint.give_up()).await;
+        }
+        self.told(reason).await
+    }
+
+    async fn told(self, reason: Halt) -> RunOutcome {
+        let usage = self.usage;
+        self.tell(AgentEvent::RunEnded { reason: reason.clone(), usage }).await;
+        let waiting = self.store.snapshot().get::<SuspendedCalls>().cloned().unwrap_or_default();
+        let waiting =
+            waiting.into_iter().filter_map(|(text, ticket)| Some((CallPlace::parse(&text)?, ticket)));
+        RunOutcome {
+            message: self.conversation.last_said().cloned(),
+            usage,
+            rounds: self.watch.rounds(),
+            waiting: waiting.collect(),
+            thread: self.into_opened(&reason),
+            reason,
+        }
+    }
+
+    /// What a next run begins with, or this one goes on with. State that cannot be stored is not carried over either.
+    fn into_opened(self, reason: &Halt) -> Opened {
+        let snapshot = self.store.snapshot();
+        let waits = *reason == Halt::Suspended;
+        Opened {
+            thread_state: snapshot.export(Scope::Thread).unwrap_or_default(),
+            run_state: snapshot.export(Scope::Run).unwrap_or_default(),
+            record: waits.then(|| self.record(Some(reason))),
+            messages: self.conversation.into_messages(),
+            ..Opened::default()
+        }
+    }
+
+    /// Nothing waits any more, and what was said and not read stays in the thread. All that can be wrong is that the
+    /// environment has not got the keys, and then there is nothing.
+    fn leave_nothing(&mut self) {
+        let waiting = self.store.snapshot().get::<SuspendedCalls>().cloned().unwrap_or_default();
+        for place in waiting.keys().filter_map(|text| CallPlace::parse(text)) {
+            let _ = self.waits_no_more(place);
+        }
+        let _ = self.hear();
+        self.parts.inbox.close().into_iter().for_each(|word| {
+            let word = self.parts.checkpoint.stored(word);
+            self.conversation.push(word);
+        });
+    }
+
+    /// It has a token of its own: also a cancelled run has its end.
+    async fn last_phase(&mut self, reason: &Halt) -> Result<(), Halt> {
+        let token = CancellationToken::new();
+        let mut occasion = self.occasion(Moment::RunEnd { reason });
+        occasion.cancellation = &token;
+        let phase = self.parts.agent.environment.run_phase(&self.store, occasion);
+        match timeout(END_PHASE_MAX, phase).await {
+            Ok(done) => Ok(done.map(drop)?),
+            Err(_) => {
+                let message = format!("the end of the run took longer than {} s", END_PHASE_MAX.as_secs());
+                Err(Halt::Failed { code: Code::StatePhaseRunLoopExceeded, message })
+            }
+        }
+    }
+
+    /// Makes durable that the run waits, with all that it needs to go on.
+    async fn record_waiting(&mut self) -> Result<(), CheckpointError> {
+        let words: Vec<_> = self.parts.inbox.close().into();
+        if !words.is_empty() {
+            let words = words.into_iter().map(|word| self.parts.checkpoint.stored(word)).collect();
+            let later = MutationBatch::new().with::<LaterWords>(LaterUpdate::Add(words));
+            self.store.commit(later).map_err(|error| not_storable(&error))?;
+        }
+        let mut patience = Patience::new();
+        loop {
+            let step = match self.unsettled.take() {
+                Some(step) => step,
+                None => {
+                    self.step_of(Some(&Halt::Suspended), Extent::All).map_err(|error| not_storable(&error))?
+                }
+            };
+            let is_end = step.commit.record.end.is_some();
+            match self.attempt(step, sleep(END_STEP_MAX)).await {
+                Ok(()) if is_end => return Ok(()),
+                Ok(()) => {}
+                Err(error) => sleep(patience.next(&error).ok_or(error)?).await,
+            }
+        }
+    }
+
+    /// Makes the end durable. What cannot be stored must not keep the end from being: then the run has failed, and less of
+    /// it is stored.
+    async fn record_end(&mut self, reason: &mut Halt) -> Result<(), CheckpointError> {
+        let mut patience = Patience::new();
+        let mut extent = Extent::All;
+        if self.unsettled.as_ref().is_some_and(|step| step.commit.record.status == RunStatus::Waiting) {
+            // As far as the store knows it may be waiting, and goes on from there or from the step before.
+            let message = "whether the run waits is not known".to_owned();
+            return Err(CheckpointError { code: Code::StorageCommitUnknown, message });
+        }
+        loop {
+            let step = match self.unsettled.take() {
+                Some(step) => Ok(step),
+                None => self.step_of(Some(reason), extent).map_err(|error| not_storable(&error)),
+            };
+            let error = match step {
+                Ok(step) => {
+                    let is_end = step.commit.record.end.is_some();
+                    match self.attempt(step, sleep(END_STEP_MAX)).await {
+                        Ok(()) if is_end => return Ok(()),
+                        Ok(()) => continue,
+                        Err(error) => error,
+                    }
+                }
+                Err(error) => error,
+            };
+            if error.code.row().class == Class::Permanent && extent != Extent::RecordAlone {
+                extent = if extent == Extent::All { Extent::NoState } else { Extent::RecordAlone };
+                *reason = first_of(reason.clone(), error.into());
+                continue;
+            }
+            sleep(patience.next(&error).ok_or(error)?).await;
+        }
+    }
+}
+
+/// What went wrong first is what people need to hear of.
+fn first_of(reason: Halt, failed: Halt) -> Halt {
+    if matches!(reason, Halt::Failed { .. }) { reason } else { failed }
+}
+
+fn not_storable(error: &crate::state::StateError) -> CheckpointError {
+    CheckpointError { code: error.code(), message: error.to_string() }
+}

@@ -1,0 +1,133 @@
+//! What came of calls: in the conversation, noted and told. No call is left without a result.
+
+use std::sync::Arc;
+
+use runyard_llm::inference::{Message, Part, ToolCall, ToolOutput as Output};
+
+use super::{AgentEvent, Course, Halt};
+use crate::checkpoint::{CallEnd, CallNote, CallPlace};
+use crate::phase::Moment;
+use crate::tool::{Refusal, ToolError, ToolResult};
+
+/// How long the line that stands for a result is, in bytes.
+const SUMMARY_BYTES_MAX: usize = 200;
+/// How long a result is that the model reads, in bytes of JSON: half of what a message may have.
+const RESULT_BYTES_MAX: usize = 512 * 1024;
+/// So many bytes of JSON one byte of a text is at most.
+const JSON_BYTES_MAX: usize = 6;
+
+/// How a call ended: what the model is told of an error may be more than the error itself.
+pub(super) type Ended = Result<ToolResult, Refusal>;
+
+impl Course {
+    /// A call is over.
+    pub(super) async fn over(&mut self, place: CallPlace, call: &ToolCall, ended: Ended) -> Result<(), Halt> {
+        self.note_result(place, call, &ended);
+        self.follow_up(place, call, ended).await
+    }
+
+    /// What follows when a call is over and noted.
+    pub(super) async fn follow_up(
+        &mut self,
+        place: CallPlace,
+        call: &ToolCall,
+        ended: Ended,
+    ) -> Result<(), Halt> {
+        let ok = matches!(ended, Ok(ToolResult::Success { .. }));
+        let limits = Arc::clone(&self.parts.agent.limits);
+        self.watch.called(&limits, call, ok);
+        let outcome = ended.map_err(|refusal| refusal.error);
+        let phase = self.phase(Moment::AfterToolExecute { call, outcome: &outcome }).await;
+        self.tell(AgentEvent::ToolEnded { place, call: call.clone(), outcome }).await;
+        phase
+    }
+
+    /// A call is over, and so is the run.
+    pub(super) async fn block(&mut self, place: CallPlace, call: &ToolCall, reason: String) -> Halt {
+        self.give_no_chance(place, call, ToolError::Denied(reason.clone())).await;
+        Halt::Blocked { reason }
+    }
+
+    /// Gives every call that has no result one that says so: providers take no conversation without.
+    pub(super) async fn pair(&mut self, why: &str) {
+        for (place, call) in self.conversation.unanswered().to_vec() {
+            self.give_no_chance(place, &call, ToolError::Cancelled(why.to_owned())).await;
+        }
+    }
+
+    async fn give_no_chance(&mut self, place: CallPlace, call: &ToolCall, error: ToolError) {
+        self.note_result(place, call, &Err(error.clone().into()));
+        self.tell(AgentEvent::ToolEnded { place, call: call.clone(), outcome: Err(error) }).await;
+    }
+
+    /// Puts a result into the conversation, as it will be stored.
+    pub(super) fn note_result(&mut self, place: CallPlace, call: &ToolCall, ended: &Ended) {
+        let (content, is_error, code) = match ended {
+            Ok(result) => {
+                let said = result.model_text().unwrap_or_default();
+                (said, matches!(result, ToolResult::Error { .. }), None)
+            }
+            Err(refusal) => (refusal.model_text(), true, Some(refusal.error.code())),
+        };
+        let output = Output { call_id: call.id.clone(), content: bounded(content), is_error };
+        let message = self.parts.checkpoint.stored(Message::tool(output));
+        let said = match message.content.first() {
+            Some(Part::ToolOutput(output)) => output.content.as_str(),
+            _ => "",
+        };
+        let end = said.floor_char_boundary(SUMMARY_BYTES_MAX);
+        let how = CallEnd { ok: !is_error, code, summary: said[..end].replace('\n', " ") };
+        self.conversation.result(place, message);
+        self.notes.push(CallNote::Ended { place, how });
+    }
+}
+
+/// The text as far as it can be stored, with a word about the rest.
+fn bounded(mut text: String) -> String {
+    if text.len() <= RESULT_BYTES_MAX / JSON_BYTES_MAX {
+        return text;
+    }
+    let mut room = RESULT_BYTES_MAX;
+    for (at, character) in text.char_indices() {
+        let bytes = match character {
+            '"' | '\\' => 2,
+            '\0'..'\u{20}' => JSON_BYTES_MAX,
+            character => character.len_utf8(),
+        };
+        let Some(left) = room.checked_sub(bytes) else {
+            let rest = text.len() - at;
+            text.truncate(at);
+            text.push_str(&format!("\n[{rest} more bytes are left out]"));
+            break;
+        };
+        room = left;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, kept: usize) {
+        let bounded = bounded(text.to_owned());
+        assert!(bounded.starts_with(&text[..kept]));
+        assert_eq!(bounded.len() == text.len(), kept == text.len());
+        let json = serde_json::to_string(&bounded).unwrap();
+        assert!(json.len() <= RESULT_BYTES_MAX + 100, "{}", json.len());
+        if kept < text.len() {
+            assert!(bounded.ends_with(&format!("\n[{} more bytes are left out]", text.len() - kept)));
+        }
+    }
+
+    #[test]
+    fn a_result_is_cut_where_it_could_not_be_stored() {
+        check("short", 5);
+        check(&"x".repeat(RESULT_BYTES_MAX), RESULT_BYTES_MAX);
+        check(&"x".repeat(RESULT_BYTES_MAX + 1), RESULT_BYTES_MAX);
+        check(&"\u{1}".repeat(RESULT_BYTES_MAX), RESULT_BYTES_MAX / 6);
+        check(&"\"".repeat(RESULT_BYTES_MAX), RESULT_BYTES_MAX / 2);
+        check(&"é".repeat(RESULT_BYTES_MAX), RESULT_BYTES_MAX);
+    }
+}

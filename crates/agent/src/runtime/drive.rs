@@ -1,0 +1,204 @@
+//! A request becomes a run: its thread is opened, the agent driven, and the thread given back, whatever happens.
+
+use std::sync::Arc;
+
+use runyard_domain::{Actor, Code, RunId};
+use runyard_llm::inference::Message;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::hold::hold;
+use super::kept::Kept;
+use super::threads::Slot;
+use super::{Parts, RuntimeError, away};
+use crate::caught::caught;
+use crate::checkpoint::{Checkpoint, CheckpointError, NoCheckpoint, OpenError, Opened, StepCommit};
+use crate::phase::{RunIdentity, TerminationReason};
+use crate::resolve::ResolvedRunPlan;
+use crate::run::{
+    AgentEvent, Begin, Decision, Inbox, Observer, RunEnd, RunOutcome, RunParts, RunRecord, RunStatus, run,
+};
+
+/// A run that is to be driven.
+pub(super) struct Drive {
+    pub(super) plan: ResolvedRunPlan,
+    pub(super) thread_id: Arc<str>,
+    pub(super) run_id: RunId,
+    pub(super) purpose: Purpose,
+    pub(super) observer: Arc<dyn Observer>,
+    pub(super) cancellation: CancellationToken,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) actor: Option<Arc<Actor>>,
+}
+
+/// Why it is driven.
+pub(super) enum Purpose {
+    /// It begins, and this is said to it.
+    Begin(Vec<Message>),
+    /// It goes on, and these are the answers.
+    GoOn(Vec<Decision>),
+}
+
+impl Drive {
+    /// Drives it in a task of its own, which has the thread. When nobody waits for that any more it is cancelled, and comes
+    /// to its end.
+    pub(super) async fn start(mut self, parts: &Arc<Parts>, slot: Slot) -> Result<RunOutcome, RuntimeError> {
+        self.cancellation = self.cancellation.child_token();
+        let _cancelled_when_dropped = self.cancellation.clone().drop_guard();
+        let parts = Arc::clone(parts);
+        let driving = async move {
+            // The thread is free when all is done, and not before.
+            let _slot = slot;
+            self.drive(&parts).await
+        };
+        match tokio::spawn(driving).await {
+            Ok(outcome) => outcome,
+            // Panics are caught within; so this process is ending.
+            Err(_) => Ok(ended(TerminationReason::Cancelled)),
+        }
+    }
+
+    async fn drive(self, parts: &Parts) -> Result<RunOutcome, RuntimeError> {
+        let Some(durable) = &parts.durable else {
+            let checkpoint = Arc::new(NoCheckpoint);
+            return Ok(match self.go(checkpoint, Opened::default()).await {
+                Ok(outcome) => outcome,
+                Err(failed) => failed.told().await,
+            });
+        };
+        let (thread_id, claimed) = (Arc::clone(&self.thread_id), Instant::now());
+        let (kept, opened) = match durable.open(&thread_id, self.run_id).await {
+            Ok((kept, opened)) => (Arc::new(kept), opened),
+            Err(OpenError::Held { .. } | OpenError::Unfinished { .. }) => {
+                return Err(RuntimeError::ThreadAlreadyRunning { thread_id: thread_id.to_string() });
+            }
+            Err(OpenError::Storage(error)) => {
+                return Ok(not_begun(&self.observer, self.is_resumed(), error.into()).await);
+            }
+        };
+        let cancellation = self.cancellation.clone();
+        let agent_id = Arc::clone(self.plan.agent_id());
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.go(Arc::clone(&kept) as Arc<dyn Checkpoint>, opened) => outcome,
+            never = hold(kept.store(), claimed, &cancellation) => match never {},
+        };
+        let mut outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(failed) => failed.recorded(&kept, &agent_id).await,
+        };
+        // The store has the thread, and the next run gets it from there or from here.
+        let thread = std::mem::take(&mut outcome.thread);
+        durable.close(&thread_id, &kept, thread.messages);
+        Ok(outcome)
+    }
+
+    /// Runs it until it ends or waits. What panicked is an error.
+    async fn go(self, checkpoint: Arc<dyn Checkpoint>, opened: Opened) -> Result<RunOutcome, Panicked> {
+        let observer = Arc::clone(&self.observer);
+        let outcome = caught(self.run(checkpoint, opened)).await;
+        outcome.map_err(|message| Panicked { observer, message })
+    }
+
+    async fn run(self, checkpoint: Arc<dyn Checkpoint>, opened: Opened) -> RunOutcome {
+        let resumed = self.is_resumed();
+        let Drive { plan, thread_id, run_id, purpose, observer, cancellation, inbox, actor } = self;
+        let identity = RunIdentity { run_id, thread_id, agent_id: Arc::clone(plan.agent_id()) };
+        let (input, decisions) = match purpose {
+            Purpose::Begin(input) => (input, Vec::new()),
+            Purpose::GoOn(decisions) => (Vec::new(), decisions),
+        };
+        match plan {
+            ResolvedRunPlan::Local(agent) => {
+                let actor = actor.unwrap_or_else(|| {
+                    Arc::new(Actor::agent(identity.agent_id.as_ref(), run_id, Vec::<String>::new()))
+                });
+                let agent = *agent;
+                let parts = RunParts { agent, identity, actor, checkpoint, inbox, observer, cancellation };
+                run(parts, Begin { opened, resumed, input, decisions }).await
+            }
+            ResolvedRunPlan::Remote(agent) => {
+                let parts = away::Parts { agent, identity, checkpoint, observer, cancellation };
+                away::run(parts, Begin { opened, resumed, input, decisions }).await
+            }
+        }
+    }
+
+    fn is_resumed(&self) -> bool {
+        matches!(self.purpose, Purpose::GoOn(_))
+    }
+}
+
+impl ResolvedRunPlan {
+    fn agent_id(&self) -> &Arc<str> {
+        match self {
+            ResolvedRunPlan::Local(agent) => &agent.id,
+            ResolvedRunPlan::Remote(agent) => &agent.id,
+        }
+    }
+}
+
+/// A run whose own code, a model's or an observer's, panicked.
+struct Panicked {
+    observer: Arc<dyn Observer>,
+    message: String,
+}
+
+impl Panicked {
+    /// Records the end, and lets the thread go.
+    async fn recorded(self, kept: &Kept, agent_id: &Arc<str>) -> RunOutcome {
+        let reason = self.reason();
+        let record = RunRecord {
+            agent_id: agent_id.to_string(),
+            status: RunStatus::Done,
+            end: Some(RunEnd::from(&reason)),
+            ..kept.record()
+        };
+        // Where a step is unsettled, the run is left to whoever recovers it.
+        let end = StepCommit { record, ..StepCommit::default() };
+        if kept.is_unsettled() || kept.commit(end).await.is_err() {
+            kept.give_up().await;
+        }
+        self.told().await
+    }
+
+    async fn told(self) -> RunOutcome {
+        let reason = self.reason();
+        let outcome = ended(reason.clone());
+        let told = AgentEvent::RunEnded { reason, usage: outcome.usage };
+        // It may have been the observer who panicked.
+        let _ = caught(self.observer.observe(told)).await;
+        outcome
+    }
+
+    fn reason(&self) -> TerminationReason {
+        TerminationReason::Failed { code: Code::InternalError, message: self.message.clone() }
+    }
+}
+
+/// A run that the store kept from beginning. Whoever listens hears of its end like of any other.
+pub(super) async fn not_begun(
+    observer: &Arc<dyn Observer>,
+    resumed: bool,
+    error: CheckpointError,
+) -> RunOutcome {
+    let reason = TerminationReason::Failed { code: error.code, message: error.message };
+    let outcome = ended(reason.clone());
+    let telling = async {
+        observer.observe(AgentEvent::RunStarted { resumed }).await;
+        observer.observe(AgentEvent::RunEnded { reason, usage: outcome.usage }).await;
+    };
+    let _ = caught(telling).await;
+    outcome
+}
+
+fn ended(reason: TerminationReason) -> RunOutcome {
+    RunOutcome {
+        reason,
+        message: None,
+        usage: Default::default(),
+        rounds: 0,
+        waiting: Vec::new(),
+        thread: Opened::default(),
+    }
+}

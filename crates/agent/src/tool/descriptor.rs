@@ -1,0 +1,66 @@
+//! What a tool is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use runyard_actions::{DefinitionError, Schema};
+use runyard_llm::inference::ToolSpec;
+use serde_json::Value;
+
+use super::{Refusal, ToolError};
+
+/// What a tool is.
+#[derive(Debug, Clone)]
+pub struct ToolDescriptor {
+    /// Its name, which the model calls it by.
+    pub id: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// The schema of its arguments.
+    pub parameters: Arc<Schema>,
+    /// Whether calling it twice is as good as once: then a call whose result is unknown after a crash is made again.
+    pub idempotent: bool,
+    /// How long a call may take, if it may not take for ever.
+    pub deadline: Option<Duration>,
+}
+
+impl ToolDescriptor {
+    /// A tool with a schema, which is checked at once. Neither idempotent nor with a deadline.
+    pub fn new(
+        id: impl Into<String>,
+        description: impl Into<String>,
+        parameters: Value,
+    ) -> Result<Self, DefinitionError> {
+        Ok(Self::with_schema(id.into(), description.into(), Schema::new(parameters)?))
+    }
+
+    pub(super) fn with_schema(id: String, description: String, parameters: Schema) -> Self {
+        ToolDescriptor {
+            id,
+            description,
+            parameters: Arc::new(parameters),
+            idempotent: false,
+            deadline: None,
+        }
+    }
+
+    /// As it is offered to a model.
+    pub fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: self.id.clone(),
+            description: self.description.clone(),
+            parameters: self.parameters.json().clone(),
+        }
+    }
+
+    /// Checks arguments against the schema.
+    pub fn check(&self, args: &Value) -> Result<(), Refusal> {
+        let broken = |reason: &str| ToolError::Internal(format!("the schema does not compile: {reason}"));
+        if self.parameters.issues(args).map_err(broken)?.is_empty() {
+            return Ok(());
+        }
+        // What is missing may have a default.
+        let issues = self.parameters.issues_with_defaults(args).map_err(broken)?;
+        if issues.is_empty() { Ok(()) } else { Err(issues.into()) }
+    }
+}

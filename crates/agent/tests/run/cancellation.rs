@@ -1,0 +1,158 @@
+//! Cancelled wherever it is, a run ends at once and in order.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use runyard_agent::phase::{GateDecision, Phase, StateCommand, TerminationReason};
+use runyard_agent::run::{AgentEvent, OBSERVED_MAX, Observer, RunStatus};
+use runyard_llm::inference::{Opens, ScriptedAnswer, ScriptedError, Step};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::support::parts::{answers, hangs};
+use crate::support::{World, assert_paired, call, calls, results, run_id, says};
+
+/// After ten seconds nobody wants it any more.
+fn unwanted_soon(world: &World) {
+    let cancellation = world.cancellation.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        cancellation.cancel();
+    });
+}
+
+/// Ends cancelled, as soon as it is, and leaves all in order.
+async fn check(what: &str, world: World) -> Vec<runyard_llm::inference::Message> {
+    let mut ends = None;
+    let world = world.with(|bits| ends = Some(bits.count(Phase::RunEnd)));
+    unwanted_soon(&world);
+    let begun = Instant::now();
+    let run = run_id();
+    let seen = world.go(run, &["Go."], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::Cancelled, "{what}");
+    assert_eq!(begun.elapsed().as_secs(), 10, "{what}");
+    assert_eq!(ends.unwrap().load(Ordering::SeqCst), 1, "{what}");
+    let stored = world.messages().await;
+    assert_paired(&stored);
+    let record = world.record(run).await;
+    assert_eq!(
+        (record.status, record.end.unwrap().reason.as_str()),
+        (RunStatus::Done, "cancelled"),
+        "{what}"
+    );
+    assert!(world.is_free().await, "{what}");
+    stored
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_model_opens_streams_or_is_waited_for() {
+    let opening = ScriptedAnswer { opens: Opens::Never, ..ScriptedAnswer::default() };
+    check("opening", World::new([opening])).await;
+
+    let streaming = ScriptedAnswer::steps([Step::Text("Hel".into()), Step::Stall]);
+    let stored = check("streaming", World::new([streaming])).await;
+    assert_eq!(stored.last().unwrap().said(), "Hel", "what clients saw is stored");
+
+    let later = ScriptedError::RateLimited { message: String::new(), retry_after_ms: Some(60_000) };
+    check("backing off", World::new([ScriptedAnswer::failing(later)])).await;
+
+    let mut summarising =
+        World::new([calls("a", "look"), ScriptedAnswer { opens: Opens::Never, ..says("") }])
+            .tool(answers("look", "x".repeat(4_000)));
+    summarising.context.tokens_max = Some(100);
+    summarising.context.recent_messages_min = 1;
+    check("summarising", summarising).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_tools() {
+    let two = || ScriptedAnswer::calls(["a", "b"].map(|id| call(id, "hang", json!({ "n": 1 }))));
+    let stored = check("a tool", World::new([two()]).tool(hangs("hang").done())).await;
+    assert_eq!(results(&stored).len(), 2);
+    let stored = check("tools", World::new([two()]).tool(hangs("hang").done()).parallel()).await;
+    assert!(results(&stored).iter().all(|(_, said, is_error)| *is_error && said.contains("tool.cancelled")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_hooks_and_gates() {
+    for phase in Phase::ALL.into_iter().filter(|phase| *phase != Phase::RunEnd) {
+        let world = World::new([calls("a", "look"), says("Done.")])
+            .tool(answers("look", 1))
+            .with(|bits| bits.hook(phase, |_| std::future::pending()));
+        check(phase.as_str(), world).await;
+    }
+    let world = World::new([calls("a", "look"), says("Done.")])
+        .tool(answers("look", 1))
+        .with(|bits| bits.gate(|_, _| std::future::pending()));
+    check("a gate", world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn before_it_begins_and_between_its_steps() {
+    let world = World::new([says("never")]);
+    world.cancellation.cancel();
+    let run = run_id();
+    let seen = world.go(run, &["Go."], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::Cancelled);
+    assert_eq!(world.model.asked(), 0);
+    assert_eq!(world.messages().await.len(), 1, "what was said is kept");
+    assert!(world.is_free().await);
+
+    let world = World::new([calls("a", "look"), says("never")]).tool(answers("look", 1));
+    let cancellation = world.cancellation.clone();
+    let world = world.with(|bits| {
+        bits.gate(move |_, _| {
+            cancellation.cancel();
+            async { Ok(GateDecision::Allow) }
+        });
+    });
+    let seen = world.ask("Go.").await;
+    assert_eq!(seen.reason(), &TerminationReason::Cancelled);
+    assert_eq!(world.model.asked(), 1);
+    assert!(!seen.words().iter().any(|word| word.starts_with("made")), "nothing is made any more");
+    assert_paired(&world.messages().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_cancelled_run_is_still_run() {
+    let world =
+        World::new([ScriptedAnswer { opens: Opens::Never, ..ScriptedAnswer::default() }]).with(|bits| {
+            bits.hook(Phase::RunEnd, |context| {
+                let cancelled = context.at.cancellation.is_cancelled();
+                async move {
+                    assert!(!cancelled);
+                    tokio::time::sleep(Duration::from_secs(5)).await;
+                    Ok(StateCommand::none().update::<crate::support::parts::Tally>(1))
+                }
+            });
+        });
+    unwanted_soon(&world);
+    let run = run_id();
+    let seen = world.go(run, &["Go."], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::Cancelled);
+    assert!(world.everything(run).await.contains("test.tally 1"), "what it changed is stored");
+}
+
+struct Deaf;
+
+#[async_trait]
+impl Observer for Deaf {
+    async fn observe(&self, _event: AgentEvent) {
+        std::future::pending::<()>().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_never_answers_does_not_keep_a_cancelled_run() {
+    let mut world = World::new([says("Hello.")]);
+    world.observer = Some(Arc::new(Deaf));
+    unwanted_soon(&world);
+    let begun = Instant::now();
+    let run = run_id();
+    let outcome = world.go(run, &["Go."], Vec::new()).await.outcome;
+    assert_eq!(outcome.reason, TerminationReason::Cancelled);
+    assert!(begun.elapsed() < Duration::from_secs(10) + OBSERVED_MAX * 4);
+    assert_eq!(world.record(run).await.status, RunStatus::Done);
+}

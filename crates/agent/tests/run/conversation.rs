@@ -1,0 +1,373 @@
+//! What is said, by whom, and what of it is stored.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use async_trait::async_trait;
+use runyard_agent::phase::{Phase, StateCommand, TerminationReason};
+use runyard_agent::run::{AgentEvent, Limits, Observer, RunStatus};
+use runyard_domain::Code;
+use runyard_llm::inference::{
+    InferenceExecutionError, InferenceRequest, InterruptCause, Message, Model, ModelStream, ScriptedAnswer,
+    ScriptedError, ScriptedFault, ScriptedUsage, Step, StopReason,
+};
+use runyard_llm::usage::Usage;
+
+use crate::support::parts::{answers, tool};
+use crate::support::{World, assert_paired, calls, run_id, says, shape};
+use runyard_agent::tool::ToolResult;
+
+#[tokio::test]
+async fn a_run_calls_and_answers_and_all_of_it_is_stored() {
+    let world = World::new([calls("a", "look"), says("It is blue.")]).tool(answers("look", "blue"));
+    let run = run_id();
+    let seen = world.go(run, &["What colour?"], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(seen.outcome.text(), "It is blue.");
+    assert_eq!(seen.outcome.rounds, 2);
+    assert_eq!(
+        seen.words(),
+        ["started", "step 1", "answered ", "made 2.0", "ok 2.0", "step 2", "answered It is blue.", "ended"]
+    );
+    let stored = world.messages().await;
+    assert_eq!(shape(&stored), ["user: What colour?", "model: look(a)", "a: blue", "model: It is blue."]);
+    let record = world.record(run).await;
+    assert_eq!((record.status, record.rounds, record.agent_id.as_str()), (RunStatus::Done, 2, "agent"));
+    assert_eq!(record.end.unwrap().reason, "natural_end");
+    assert!(world.is_free().await);
+    // The next run reads all of it.
+    let mut world = world;
+    world.again([says("Sure.")]);
+    world.ask("Sure?").await;
+    let read = world.model.requests().remove(0).messages;
+    assert_eq!(read.len(), 5);
+    assert_eq!(read[..4].iter().map(|m| Message::clone(m)).collect::<Vec<_>>(), stored);
+}
+
+#[tokio::test]
+async fn a_run_without_a_store_does_the_same_and_leaves_nothing() {
+    let world = World::new([calls("a", "look"), says("Blue.")]).tool(answers("look", "blue"));
+    let seen = world.ask_unstored("What colour?").await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(seen.outcome.text(), "Blue.");
+    let read = &world.model.requests()[1].messages;
+    let read: Vec<Message> = read.iter().map(|message| Message::clone(message)).collect();
+    assert_eq!(shape(&read), ["user: What colour?", "model: look(a)", "a: blue"]);
+}
+
+#[tokio::test]
+async fn all_nine_phases_come_in_their_order() {
+    let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let world = World::new([calls("a", "look"), says("Blue.")]).tool(answers("look", "blue")).with(|bits| {
+        for phase in Phase::ALL {
+            let order = Arc::clone(&order);
+            bits.hook(phase, move |context| {
+                order.lock().unwrap().push((context.at.step, phase.as_str()));
+                async { Ok(StateCommand::none()) }
+            });
+        }
+    });
+    world.ask("What colour?").await;
+    assert_eq!(
+        *order.lock().unwrap(),
+        [
+            (0, "run_start"),
+            (1, "step_start"),
+            (1, "before_inference"),
+            (1, "after_inference"),
+            (1, "tool_gate"),
+            (1, "before_tool_execute"),
+            (1, "after_tool_execute"),
+            (1, "step_end"),
+            (2, "step_start"),
+            (2, "before_inference"),
+            (2, "after_inference"),
+            (2, "step_end"),
+            (2, "run_end"),
+        ]
+    );
+}
+
+// clause: D10
+#[tokio::test(start_paused = true)]
+async fn a_partial_answer_is_stored_as_clients_saw_it() {
+    let breaks = |text: &str| {
+        ScriptedAnswer::steps([
+            Step::Text(text.to_owned()),
+            Step::Fault(ScriptedFault::Interrupted(InterruptCause::ConnectionReset)),
+        ])
+    };
+    let mut world = World::new([breaks("One, "), breaks("two, "), breaks("three"), says("never")]);
+    let run = run_id();
+    let seen = world.go(run, &["Count."], Vec::new()).await;
+    let TerminationReason::Failed { code, .. } = seen.reason() else { panic!("{:?}", seen.reason()) };
+    assert_eq!(*code, Code::InferenceStreamInterrupted);
+    let stored = world.messages().await;
+    assert_eq!(stored.last().unwrap().said(), seen.text());
+    assert_eq!(seen.text(), "One, two, three");
+    assert!(world.is_free().await);
+    // The next run goes on from there.
+    world.again([says("Four.")]);
+    assert_eq!(world.ask("And?").await.reason(), &TerminationReason::NaturalEnd);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permanent_error_at_the_first_question_loses_neither_the_words_nor_the_record() {
+    for error in [
+        ScriptedError::Unauthorized { message: "no".into() },
+        ScriptedError::InvalidRequest { message: "no".into() },
+        ScriptedError::ContentFiltered { message: "no".into() },
+    ] {
+        let code = InferenceExecutionError::from(error.clone()).code();
+        let mut ends = None;
+        let world =
+            World::new([ScriptedAnswer::failing(error)]).with(|bits| ends = Some(bits.count(Phase::RunEnd)));
+        let run = run_id();
+        let seen = world.go(run, &["Hello."], Vec::new()).await;
+        assert_eq!(ends.unwrap().load(Ordering::SeqCst), 1);
+        assert!(matches!(seen.reason(), TerminationReason::Failed { code: c, .. } if *c == code));
+        assert_eq!(shape(&world.messages().await), ["user: Hello."]);
+        assert_eq!(world.record(run).await.end.unwrap().failed_with(), Some(code));
+        assert!(world.is_free().await);
+    }
+}
+
+#[tokio::test]
+async fn a_failure_before_the_first_question_loses_no_words_either() {
+    let world = World::new([]).with(|bits| {
+        bits.hook(Phase::RunStart, |_| async { Err("not today".into()) });
+    });
+    let seen = world.ask("Hello.").await;
+    let TerminationReason::Failed { code: Code::InternalError, message } = seen.reason() else {
+        panic!("{:?}", seen.reason())
+    };
+    assert!(message.contains("bits") && message.contains("not today"), "{message}");
+    assert_eq!(shape(&world.messages().await), ["user: Hello."]);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_cut_is_gone_on_with_so_often() {
+    let cut =
+        |text: &str| ScriptedAnswer::steps([Step::Text(text.to_owned()), Step::Stop(StopReason::MaxTokens)]);
+    let world = World::new([cut("One, "), cut("two, "), says("three.")]);
+    let seen = world.ask("Count.").await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(seen.text(), "One, two, three.");
+    let stored = world.messages().await;
+    let said: String = stored
+        .iter()
+        .filter(|m| m.role == runyard_llm::inference::Role::Assistant)
+        .map(Message::said)
+        .collect();
+    assert_eq!(said, "One, two, three.");
+
+    let world = World::new([cut("1"), cut("2"), cut("3"), says("never")]);
+    let seen = world.ask("Count.").await;
+    let TerminationReason::Stopped { code, .. } = seen.reason() else { panic!("{:?}", seen.reason()) };
+    assert_eq!(code, "output_truncated");
+    assert_eq!(world.model.asked(), 3);
+}
+
+#[tokio::test]
+async fn each_cut_answer_has_its_own_continuations() {
+    let cut = || ScriptedAnswer::steps([Step::Text("x".to_owned()), Step::Stop(StopReason::MaxTokens)]);
+    let world = World::new([cut(), cut(), calls("a", "look"), cut(), cut(), says("done")])
+        .tool(answers("look", "blue"));
+    assert_eq!(world.ask("Go.").await.reason(), &TerminationReason::NaturalEnd);
+}
+
+#[tokio::test]
+async fn an_answer_that_says_nothing_ends_the_run_and_is_not_stored() {
+    let nothing = ScriptedAnswer::steps([Step::Stop(StopReason::EndTurn)]);
+    let world = World::new([calls("a", "look"), nothing]).tool(answers("look", "blue"));
+    let seen = world.ask("Look.").await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(shape(&world.messages().await), ["user: Look.", "model: look(a)", "a: blue"]);
+}
+
+#[tokio::test]
+async fn what_is_said_to_a_run_is_read_at_the_next_question_or_after_the_last() {
+    let world = World::new([calls("a", "wait"), says("Blue."), says("Green, then.")]);
+    let inbox = Arc::clone(&world.inbox);
+    let world = world.tool(
+        tool("wait", move |_, _| {
+            inbox.say(Message::user("Hurry.")).unwrap();
+            async { Ok(ToolResult::success("ok").into()) }
+        })
+        .done(),
+    );
+    let inbox = Arc::clone(&world.inbox);
+    let world = world.with(|bits| {
+        bits.hook(Phase::StepEnd, move |context| {
+            // Words that come when the model has said its last.
+            if context.at.step == 2 {
+                inbox.say(Message::user("I meant green.")).unwrap();
+            }
+            async { Ok(StateCommand::none()) }
+        });
+    });
+    let seen = world.ask("What colour?").await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(
+        shape(&world.messages().await),
+        [
+            "user: What colour?",
+            "model: wait(a)",
+            "a: ok",
+            "user: Hurry.",
+            "model: Blue.",
+            "user: I meant green.",
+            "model: Green, then.",
+        ]
+    );
+    // Nobody reads it any more, and whoever says something hears of that.
+    assert_eq!(world.inbox.say(Message::user("Thanks.")), Err(Message::user("Thanks.")));
+}
+
+#[tokio::test]
+async fn words_that_a_failing_run_took_stay_in_the_thread() {
+    let world = World::new([calls("a", "wait")]);
+    let inbox = Arc::clone(&world.inbox);
+    let world = world
+        .tool(
+            tool("wait", move |_, _| {
+                inbox.say(Message::user("Hurry.")).unwrap();
+                async { Ok(ToolResult::success("ok").into()) }
+            })
+            .done(),
+        )
+        .limits(Limits { rounds_max: 1, ..Limits::default() });
+    let seen = world.ask("Go.").await;
+    assert!(matches!(seen.reason(), TerminationReason::Stopped { code, .. } if code == "max_rounds"));
+    let stored = world.messages().await;
+    assert_paired(&stored);
+    assert_eq!(stored.last().unwrap(), &Message::user("Hurry."));
+}
+
+#[tokio::test]
+async fn too_many_words_are_given_back() {
+    let inbox = runyard_agent::run::Inbox::default();
+    for _ in 0..runyard_agent::run::INBOX_MAX {
+        inbox.say(Message::user("x")).unwrap();
+    }
+    assert!(inbox.say(Message::user("x")).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_it_cost_is_summed_over_answers_attempts_and_failures() {
+    let usage = |input_tokens, output_tokens| {
+        Step::Usage(ScriptedUsage { input_tokens, output_tokens, ..ScriptedUsage::default() })
+    };
+    let first = ScriptedAnswer::steps([
+        usage(10, 1),
+        Step::Call(runyard_llm::inference::ScriptedCall {
+            id: "a".into(),
+            name: "look".into(),
+            arguments: serde_json::json!({ "n": 1 }),
+        }),
+        Step::Stop(StopReason::ToolUse),
+    ]);
+    let breaks = ScriptedAnswer::steps([
+        usage(20, 2),
+        Step::Text("Half".into()),
+        Step::Fault(ScriptedFault::Failed(ScriptedError::ContentFiltered { message: "no".into() })),
+    ]);
+    let world = World::new([first, breaks]).tool(answers("look", "blue"));
+    let run = run_id();
+    let seen = world.go(run, &["Go."], Vec::new()).await;
+    let expected = Usage { input_tokens: 30, output_tokens: 3, ..Usage::default() };
+    assert_eq!(seen.outcome.usage, expected);
+    assert_eq!(Usage::from(world.record(run).await.usage), expected);
+    assert_eq!(world.messages().await.last().unwrap().said(), "Half");
+}
+
+struct Panics;
+
+#[async_trait]
+impl Observer for Panics {
+    async fn observe(&self, _event: AgentEvent) {
+        panic!("no listener");
+    }
+}
+
+#[async_trait]
+impl Model for Panics {
+    fn name(&self) -> &str {
+        "panics"
+    }
+
+    async fn open(&self, _: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError> {
+        panic!("no model");
+    }
+}
+
+#[tokio::test]
+async fn a_listener_that_panics_changes_nothing() {
+    let mut world = World::new([says("Hello.")]);
+    world.observer = Some(Arc::new(Panics));
+    let run = run_id();
+    let outcome = world.go(run, &["Hi."], Vec::new()).await.outcome;
+    assert_eq!(outcome.reason, TerminationReason::NaturalEnd);
+    assert_eq!(world.record(run).await.status, RunStatus::Done);
+}
+
+#[tokio::test]
+async fn a_model_that_panics_ends_the_run_in_order() {
+    let mut world = World::new([]);
+    world.instead = Some(Arc::new(Panics));
+    let run = run_id();
+    let seen = world.go(run, &["Hi."], Vec::new()).await;
+    let TerminationReason::Failed { code: Code::InternalError, message } = seen.reason() else {
+        panic!("{:?}", seen.reason())
+    };
+    assert!(message.contains("no model"), "{message}");
+    assert_eq!(world.record(run).await.status, RunStatus::Done);
+    assert!(world.is_free().await);
+}
+
+#[tokio::test]
+async fn a_thread_keeps_its_own_state_and_a_run_has_only_its_own() {
+    use crate::support::parts::{Label, Memory, Tally};
+    let found = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = Arc::clone(&found);
+    let mut world = World::new([says("1")]).with(|bits| {
+        bits.hook(Phase::RunStart, move |context| {
+            let memory = context.snapshot.get::<Memory>().and_then(|memory| memory.get("runs").copied());
+            log.lock().unwrap().push((memory, context.snapshot.get::<Tally>().copied()));
+            let runs = memory.unwrap_or_default() + 1;
+            let command = StateCommand::none()
+                .update::<Memory>(("runs".to_owned(), runs))
+                .update::<Tally>(runs)
+                .update::<Label>("x".to_owned());
+            async move { Ok(command) }
+        });
+    });
+    for _ in 0..3 {
+        world.again([says("1")]);
+        world.ask("Hi.").await;
+    }
+    assert_eq!(*found.lock().unwrap(), [(None, None), (Some(1), None), (Some(2), None)]);
+}
+
+#[tokio::test]
+async fn calls_that_an_earlier_run_left_open_are_closed_before_anything_is_said() {
+    use runyard_agent::checkpoint::{NoCheckpoint, Opened};
+    use runyard_agent::run::{Begin, run};
+    use runyard_llm::inference::{Part, Role};
+    let effects = crate::support::parts::Effects::default();
+    let world = World::new([says("Hello.")]).tool(crate::support::parts::effect("pay", &effects).done());
+    let left = Message {
+        role: Role::Assistant,
+        content: vec![Part::ToolCall(crate::support::call("a", "pay", serde_json::json!({ "n": 1 })))],
+    };
+    let messages = [Message::user("Pay."), left].map(Arc::new).to_vec();
+    let opened = Opened { messages, ..Opened::default() };
+    let begin = Begin { opened, input: vec![Message::user("Never mind.")], ..Begin::default() };
+    let outcome = run(world.parts(run_id(), Arc::new(NoCheckpoint)), begin).await;
+    assert_eq!(outcome.reason, TerminationReason::NaturalEnd);
+    let read: Vec<Message> =
+        world.model.requests()[0].messages.iter().map(|message| Message::clone(message)).collect();
+    assert_paired(&read);
+    assert_eq!(read.last(), Some(&Message::user("Never mind.")));
+    assert!(effects.all().is_empty(), "and they are not made");
+}

@@ -1,0 +1,267 @@
+//! A process that dies in the middle of a run: what another one makes of what is left.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use runyard_agent::checkpoint::{NoCheckpoint, OpenError, Opened, StoreCheckpoint};
+use runyard_agent::phase::{GateDecision, TerminationReason};
+use runyard_agent::run::{Begin, Decision, RunRecord, RunStatus, run};
+use runyard_agent::tool::{SuspendTicket, Tool, ToolResult};
+use runyard_domain::RunId;
+use runyard_llm::inference::{Message, Opens, ScriptedAnswer};
+use serde_json::json;
+
+use crate::support::parts::{Effects, FnTool, answers, effect, tool};
+use crate::support::{THREAD, World, assert_paired, call, calls, results, run_id, says, shape};
+
+/// Runs until it can do nothing but wait, and dies there.
+async fn dies(world: &World, run: RunId, input: &[&str], decisions: Vec<Decision>) {
+    let died = tokio::time::timeout(Duration::from_secs(1), world.go(run, input, decisions)).await;
+    assert!(died.is_err(), "it ended instead");
+}
+
+/// A tool with an effect after which it hangs, once.
+fn pays_and_hangs(effects: &Effects) -> FnTool {
+    let effects = effects.clone();
+    tool("pay", move |_, context| {
+        let first = effects.all().is_empty();
+        effects.happened(context.idempotency_key);
+        async move {
+            if first {
+                std::future::pending::<()>().await;
+            }
+            Ok(ToolResult::success("done").into())
+        }
+    })
+}
+
+fn never() -> ScriptedAnswer {
+    ScriptedAnswer { opens: Opens::Never, ..ScriptedAnswer::default() }
+}
+
+// clause: J05
+#[tokio::test(start_paused = true)]
+async fn j05_a_call_of_unknown_outcome_is_asked_about_and_made_again_only_when_a_person_says_so() {
+    for answer in [Some(true), Some(false)] {
+        let effects = Effects::default();
+        let mut world = World::new([calls("a", "pay")]).tool(pays_and_hangs(&effects).done());
+        let run = run_id();
+        dies(&world, run, &["Pay."], Vec::new()).await;
+        assert_eq!(effects.all().len(), 1);
+
+        world.again([]);
+        let seen = world.go(run, &[], Vec::new()).await;
+        assert_eq!(seen.reason(), &TerminationReason::Suspended);
+        let (place, ticket) = &seen.outcome.waiting[0];
+        assert_eq!((place.to_string().as_str(), ticket.action.as_str()), ("2.0", "repeat"));
+        assert_eq!(ticket.parameters, json!({ "tool": "pay", "arguments": { "n": 1 } }));
+        assert_eq!(effects.all().len(), 1, "nobody was asked yet");
+
+        // The question outlives another death.
+        world.again([]);
+        let seen = world.go(run, &[], Vec::new()).await;
+        assert_eq!(seen.reason(), &TerminationReason::Suspended);
+
+        world.again([says("Well.")]);
+        let id = seen.outcome.waiting[0].1.id.clone();
+        let decision = match answer {
+            Some(true) => Decision::resume(id),
+            _ => Decision::cancel(id, "it was paid"),
+        };
+        let seen = world.go(run, &[], vec![decision]).await;
+        assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+        let key = format!("{run}:2.0");
+        let (made, said) = match answer {
+            Some(true) => (vec![key.clone(), key], "done"),
+            _ => (vec![key], "it was paid"),
+        };
+        assert_eq!(effects.all(), made, "under the same key");
+        assert!(results(&world.messages().await)[0].1.contains(said));
+        let journal = world.journal(run).await;
+        assert_eq!((journal.len(), journal[0].result.is_some()), (1, true));
+        assert!(world.is_free().await);
+    }
+}
+
+// clause: J05
+#[tokio::test(start_paused = true)]
+async fn j05_a_call_that_may_be_repeated_is_under_the_same_key() {
+    let effects = Effects::default();
+    let mut world = World::new([calls("a", "pay")]).tool(pays_and_hangs(&effects).idempotent().done());
+    let run = run_id();
+    dies(&world, run, &["Pay."], Vec::new()).await;
+    world.again([says("Paid.")]);
+    let seen = world.go(run, &[], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(effects.all(), [format!("{run}:2.0"), format!("{run}:2.0")]);
+    assert_eq!(world.journal(run).await.len(), 1);
+    assert_paired(&world.messages().await);
+}
+
+// clause: J05
+#[tokio::test(start_paused = true)]
+async fn j05_a_known_result_is_used_again() {
+    let effects = Effects::default();
+    let mut world = World::new([calls("a", "pay"), never()]).tool(effect("pay", &effects).done());
+    let run = run_id();
+    dies(&world, run, &["Pay."], Vec::new()).await;
+    world.again([says("Paid.")]);
+    let seen = world.go(run, &[], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(effects.all().len(), 1);
+    assert_eq!(shape(&world.messages().await), ["user: Pay.", "model: pay(a)", "a: done", "model: Paid."]);
+    assert_eq!(world.record(run).await.rounds, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_death_while_the_model_is_asked_loses_no_words() {
+    let mut world = World::new([never()]);
+    let run = run_id();
+    dies(&world, run, &["Hello."], Vec::new()).await;
+    world.again([says("Hi.")]);
+    let seen = world.go(run, &[], Vec::new()).await;
+    assert_eq!(seen.words()[0], "resumed");
+    assert_eq!(shape(&world.messages().await), ["user: Hello.", "model: Hi."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_death_at_a_gate_asks_the_gate_again_and_makes_the_call_once() {
+    let effects = Effects::default();
+    let asked = Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let count = Arc::clone(&asked);
+    let mut world = World::new([calls("a", "pay")]).tool(effect("pay", &effects).done()).with(|bits| {
+        bits.gate(move |_, _| {
+            let first = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+            async move {
+                if first {
+                    std::future::pending::<()>().await;
+                }
+                Ok(GateDecision::Allow)
+            }
+        });
+    });
+    let run = run_id();
+    dies(&world, run, &["Pay."], Vec::new()).await;
+    assert_eq!(world.messages().await.len(), 2, "what a gate is asked about is durable");
+    world.again([says("Paid.")]);
+    let seen = world.go(run, &[], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(effects.all().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_death_after_an_approval_asks_about_the_call_and_not_about_the_approval() {
+    let effects = Effects::default();
+    let mut world = World::new([calls("a", "pay")]).tool(pays_and_hangs(&effects).done()).with(|bits| {
+        bits.gate(|_, _| async {
+            Ok(GateDecision::Suspend(Box::new(SuspendTicket::new("t", "confirm", "May I?"))))
+        });
+    });
+    let run = run_id();
+    world.go(run, &["Pay."], Vec::new()).await;
+    world.again([]);
+    dies(&world, run, &[], vec![Decision::resume("t")]).await;
+    assert_eq!(effects.all().len(), 1);
+    world.again([]);
+    let seen = world.go(run, &[], Vec::new()).await;
+    assert_eq!(seen.outcome.waiting[0].1.action, "repeat");
+    world.again([says("Paid.")]);
+    let seen = world.go(run, &[], vec![crate::suspension::yes(&seen)]).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(effects.all().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_side_by_side_are_each_asked_about_or_repeated() {
+    let effects = Effects::default();
+    let hanging: Arc<dyn Tool> = {
+        let effects = effects.clone();
+        tool("pay", move |_, context| {
+            effects.happened(context.idempotency_key);
+            std::future::pending()
+        })
+        .done()
+    };
+    let all = ScriptedAnswer::calls([
+        call("a", "pay", json!({ "n": 1 })),
+        call("b", "look", json!({ "n": 1 })),
+        call("c", "pay", json!({ "n": 2 })),
+    ]);
+    let look = || tool("look", |_, _| async { Ok(ToolResult::success("blue").into()) }).idempotent().done();
+    let world = World::new([all]).tool(hanging).tool(look()).parallel();
+    let run = run_id();
+    dies(&world, run, &["Go."], Vec::new()).await;
+    let mut world = World { store: Arc::clone(&world.store), ..World::new([]) }
+        .tool(effect("pay", &effects).done())
+        .tool(look())
+        .parallel();
+    let seen = world.go(run, &[], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::Suspended);
+    let waiting: Vec<String> = seen.outcome.waiting.iter().map(|(_, ticket)| ticket.id.clone()).collect();
+    assert_eq!(waiting, ["repeat-2.0", "repeat-2.2"]);
+    world.again([says("Done.")]);
+    let decisions = vec![Decision::resume("repeat-2.0"), Decision::cancel("repeat-2.2", "no")];
+    let seen = world.go(run, &[], decisions).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(effects.all().len(), 3);
+    assert_paired(&world.messages().await);
+}
+
+#[tokio::test]
+async fn a_run_whose_last_answer_is_durable_has_ended() {
+    let world = World::new([says("again?")]);
+    let messages = [Message::user("Hello."), Message::assistant("Hi.")].map(Arc::new).to_vec();
+    let record = RunRecord { rounds: 1, ..RunRecord::default() };
+    let opened = Opened { messages, record: Some(record), ..Opened::default() };
+    let begin = Begin { opened, resumed: true, ..Begin::default() };
+    let outcome = run(world.parts(run_id(), Arc::new(NoCheckpoint)), begin).await;
+    assert_eq!(outcome.reason, TerminationReason::NaturalEnd);
+    assert_eq!((outcome.text().as_str(), world.model.asked()), ("Hi.", 0));
+}
+
+// clause: D04
+#[tokio::test(start_paused = true)]
+async fn a_thread_has_one_run_at_a_time() {
+    let mut world = World::new([never()]);
+    let run = run_id();
+    dies(&world, run, &["Hello."], Vec::new()).await;
+    // Its claim holds on for a while, against others and other owners of the same run.
+    assert!(matches!(world.try_open(run_id()).await, Err(OpenError::Held { .. })));
+    let name = run.to_string();
+    let elsewhere = (THREAD, name.as_str(), "elsewhere");
+    let opened =
+        StoreCheckpoint::open(Arc::clone(&world.store), world.redactor.clone(), elsewhere, Vec::new()).await;
+    assert!(matches!(opened, Err(OpenError::Held { .. })));
+    // Given up, the thread waits for its own run.
+    let (checkpoint, _) = world.open(run).await;
+    runyard_agent::checkpoint::Checkpoint::give_up(&checkpoint).await;
+    assert!(
+        matches!(world.try_open(run_id()).await, Err(OpenError::Unfinished { run: found }) if found == name)
+    );
+    world.again([says("Hi.")]);
+    world.go(run, &[], Vec::new()).await;
+    assert_eq!(world.record(run).await.status, RunStatus::Done);
+    assert!(world.is_free().await);
+}
+
+#[tokio::test]
+async fn a_thread_that_is_known_is_not_read_again() {
+    use crate::support::flaky::{Flaky, Operation};
+    let flaky = Flaky::new(None);
+    let mut world = World::new([]).tool(answers("look", 1));
+    world.store = Arc::clone(&flaky) as Arc<dyn runyard_store::ThreadRunStore>;
+    for _ in 0..3 {
+        world.again([calls("a", "look"), says("Hi.")]);
+        world.ask("Hello.").await;
+    }
+    let known: Vec<Arc<Message>> = world.messages().await.into_iter().map(Arc::new).collect();
+    flaky.fails(None);
+    let name = run_id().to_string();
+    let names = (THREAD, name.as_str(), "tests");
+    let open =
+        StoreCheckpoint::open(Arc::clone(&world.store), world.redactor.clone(), names, known.clone()).await;
+    let (checkpoint, opened) = open.unwrap();
+    assert_eq!(flaky.asked(Operation::Messages), 0);
+    assert!(opened.messages.iter().zip(&known).all(|(one, other)| Arc::ptr_eq(one, other)));
+    assert_eq!(checkpoint.version(), 12);
+}

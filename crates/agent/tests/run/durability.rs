@@ -1,0 +1,279 @@
+//! What is durable before what, how much each step writes, and steps that do not come through.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use runyard_agent::phase::{Phase, StateCommand, TerminationReason};
+use runyard_agent::run::RunStatus;
+use runyard_agent::tool::ToolResult;
+use runyard_domain::Code;
+use runyard_llm::inference::{
+    InferenceExecutionError, InferenceRequest, Message, Model, ModelStream, ScriptedAnswer, ScriptedModel,
+};
+use runyard_store::{PAGE_MAX, ThreadRunStore};
+use serde_json::json;
+
+use crate::support::flaky::{Failure, Flaky, Operation, Plan};
+use crate::support::parts::{Effects, Memory, answers, effect, tool};
+use crate::support::{World, assert_paired, call, calls, run_id, says, shape};
+
+/// Compares what it is asked with what is stored at that moment.
+struct Compares {
+    model: ScriptedModel,
+    world: Mutex<Option<Arc<dyn ThreadRunStore>>>,
+}
+
+#[async_trait]
+impl Model for Compares {
+    fn name(&self) -> &str {
+        "compares"
+    }
+
+    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError> {
+        let store = self.world.lock().unwrap().clone().unwrap();
+        let thread = runyard_store::ThreadId::new("thread".into()).unwrap();
+        let stored = store.messages(&thread, 0, PAGE_MAX).await.unwrap();
+        let stored: Vec<Message> =
+            stored.iter().map(|stored| serde_json::from_slice(&stored.body).unwrap()).collect();
+        let asked: Vec<Message> = request.messages.iter().map(|message| Message::clone(message)).collect();
+        assert_eq!(asked, stored);
+        self.model.open(request).await
+    }
+}
+
+#[tokio::test]
+async fn the_model_reads_what_is_stored_and_nothing_else() {
+    let three = ScriptedAnswer::calls(["a", "b", "c"].map(|id| call(id, "look", json!({ "n": 1 }))));
+    let answers_given = [calls("x", "look"), three, says("Done.")];
+    let mut world = World::new([]).tool(answers("look", "blue"));
+    let model = Compares {
+        model: ScriptedModel::of("m", answers_given),
+        world: Mutex::new(Some(Arc::clone(&world.store))),
+    };
+    world.instead = Some(Arc::new(model));
+    let seen = world.ask("Go.").await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+}
+
+#[tokio::test]
+async fn an_intent_is_durable_before_its_call_is_made() {
+    let mut world = World::new([calls("a", "pay"), says("Paid.")]);
+    let run = run_id();
+    let name = world.run_name(run);
+    let (store, looked) = (Arc::clone(&world.store), Arc::new(Mutex::new(Vec::new())));
+    let found = Arc::clone(&looked);
+    let pay = tool("pay", move |_, context| {
+        let (store, found, name) = (Arc::clone(&store), Arc::clone(&found), name.clone());
+        async move {
+            let journal = store.tool_calls(&name, 0, PAGE_MAX).await.unwrap();
+            let row = journal.last().unwrap();
+            assert_eq!((row.call.as_str(), row.result.as_ref()), ("2.0", None));
+            assert_eq!(row.key, runyard_store::KeyDigest::of(&[&context.idempotency_key]));
+            found.lock().unwrap().push(context.idempotency_key);
+            Ok(ToolResult::success("ok").into())
+        }
+    });
+    world = world.tool(pay.done());
+    let seen = world.go(run, &["Pay."], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(*looked.lock().unwrap(), [format!("{run}:2.0")]);
+    let journal = world.journal(run).await;
+    assert_eq!(journal.len(), 1);
+    assert!(String::from_utf8_lossy(journal[0].result.as_ref().unwrap()).contains("\"ok\":true"));
+}
+
+#[tokio::test]
+async fn each_step_writes_what_is_new_and_no_more() {
+    let flaky = Flaky::new(None);
+    let mut world = World::new([]).tool(answers("look", "blue"));
+    world.store = Arc::clone(&flaky) as Arc<dyn ThreadRunStore>;
+    for turn in 0..20 {
+        world.again([calls("a", "look"), says("Done.")]);
+        let before = flaky.commits().len();
+        world.ask("Go.").await;
+        let commits = flaky.commits().split_off(before);
+        let shapes: Vec<(usize, usize, usize)> = commits
+            .iter()
+            .map(|commit| {
+                (commit.writes.messages.len(), commit.writes.journal.len(), commit.writes.values.len())
+            })
+            .collect();
+        // The question; the answer with the intent; the result; the last answer with the end.
+        assert_eq!(shapes, [(1, 0, 0), (1, 1, 0), (1, 1, 0), (1, 0, 0)]);
+        assert_eq!(commits[0].expected, turn * 4);
+    }
+}
+
+#[tokio::test]
+async fn state_is_written_when_it_changed_and_only_what_changed() {
+    let flaky = Flaky::new(None);
+    let mut world =
+        World::new([calls("a", "look"), says("Done.")]).tool(answers("look", "blue")).with(|bits| {
+            bits.hook(Phase::AfterToolExecute, |_| async {
+                Ok(StateCommand::none().update::<Memory>(("looked".to_owned(), 1)))
+            });
+        });
+    world.store = Arc::clone(&flaky) as Arc<dyn ThreadRunStore>;
+    world.ask("Go.").await;
+    let values: Vec<usize> = flaky.commits().iter().map(|commit| commit.writes.values.len()).collect();
+    assert_eq!(values, [0, 0, 1, 0]);
+}
+
+async fn with_failing_commits(plan: Plan) -> (World, Arc<Flaky>, Effects) {
+    let effects = Effects::default();
+    let flaky = Flaky::new(Some(plan));
+    let mut world = World::new([calls("a", "pay"), says("Paid.")]).tool(effect("pay", &effects).done());
+    world.store = Arc::clone(&flaky) as Arc<dyn ThreadRunStore>;
+    (world, flaky, effects)
+}
+
+// clause: D11
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_for_a_moment_does_not_end_a_run() {
+    for failure in [Failure::Io, Failure::Unheard] {
+        for from in 1..=4 {
+            for times in 1..=3 {
+                let plan = Plan { operation: Operation::Commit, from, times, failure };
+                let (world, flaky, effects) = with_failing_commits(plan).await;
+                let run = run_id();
+                let seen = world.go(run, &["Pay."], Vec::new()).await;
+                assert_eq!(seen.reason(), &TerminationReason::NaturalEnd, "{plan:?}");
+                assert_eq!(flaky.failed(), times);
+                assert_eq!(effects.all().len(), 1);
+                let stored = world.messages().await;
+                assert_eq!(
+                    shape(&stored),
+                    ["user: Pay.", "model: pay(a)", "a: done", "model: Paid."],
+                    "{plan:?}"
+                );
+                assert_eq!(world.record(run).await.status, RunStatus::Done);
+                let journal = world.journal(run).await;
+                assert!(journal.len() == 1 && journal[0].result.is_some(), "{plan:?}: {journal:?}");
+                assert!(world.is_free().await);
+            }
+        }
+    }
+}
+
+// clause: D11
+#[tokio::test(start_paused = true)]
+async fn a_step_of_unknown_outcome_comes_again_the_same_before_any_other() {
+    // So long that whoever asks until it is known gives up first: eight more attempts each time.
+    for times in [9, 10, 18, 27] {
+        for from in 1..=4 {
+            let plan = Plan { operation: Operation::Commit, from, times, failure: Failure::Unheard };
+            let (world, flaky, effects) = with_failing_commits(plan).await;
+            let run = run_id();
+            let seen = world.go(run, &["Pay."], Vec::new()).await;
+            assert_eq!(seen.reason(), &TerminationReason::NaturalEnd, "{plan:?}");
+            assert_eq!(effects.all().len(), 1);
+            assert_eq!(world.messages().await.len(), 4);
+            let mut expected = Vec::new();
+            for commit in flaky.commits() {
+                if expected.last() != Some(&commit.append) {
+                    expected.push(commit.append);
+                }
+            }
+            let mut unique = expected.clone();
+            unique.sort();
+            unique.dedup();
+            assert_eq!(expected.len(), unique.len(), "no step comes again behind another one");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hangs_holds_up_a_run_and_not_its_end() {
+    let plan = Plan { operation: Operation::Commit, from: 2, times: 1, failure: Failure::Hangs };
+    let (world, _, effects) = with_failing_commits(plan).await;
+    let run = run_id();
+    let cancellation = world.cancellation.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+        cancellation.cancel();
+    });
+    let seen = world.go(run, &["Pay."], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::Cancelled);
+    assert!(effects.all().is_empty(), "its intent was not known to be durable");
+    let stored = world.messages().await;
+    assert_paired(&stored);
+    assert_eq!(stored.len(), 3);
+    assert_eq!(world.record(run).await.status, RunStatus::Done);
+    assert!(world.is_free().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_lost_its_thread_stops_and_writes_nothing_more() {
+    let plan = Plan { operation: Operation::Commit, from: 2, times: 1, failure: Failure::Stale };
+    let (world, flaky, effects) = with_failing_commits(plan).await;
+    let seen = world.ask("Pay.").await;
+    assert!(matches!(seen.reason(), TerminationReason::Failed { code: Code::StorageStaleGeneration, .. }));
+    assert!(effects.all().is_empty());
+    // The step that was refused, and the end, which the store itself refuses when it knows better.
+    assert_eq!(flaky.asked(Operation::Commit), 3);
+}
+
+// clause: D01
+#[tokio::test(start_paused = true)]
+async fn state_that_cannot_be_stored_fails_the_run_and_keeps_the_rest() {
+    let world = World::new([calls("a", "look"), says("Done.")]).tool(answers("look", "blue")).with(|bits| {
+        bits.hook(Phase::AfterToolExecute, |_| async {
+            Ok(StateCommand::none().update::<Memory>(("!".to_owned(), 1)))
+        });
+    });
+    let run = run_id();
+    let seen = world.go(run, &["Go."], Vec::new()).await;
+    assert!(matches!(seen.reason(), TerminationReason::Failed { code: Code::StateKeyEncode, .. }));
+    let record = world.record(run).await;
+    assert_eq!(record.end.unwrap().failed_with(), Some(Code::StateKeyEncode));
+    assert_eq!(shape(&world.messages().await), ["user: Go.", "model: look(a)", "a: blue"]);
+    assert!(world.is_free().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_cannot_be_stored_fails_the_run_and_the_end_is_recorded_all_the_same() {
+    // More than a message may have.
+    let long = "x".repeat(2 * 1024 * 1024);
+    let mut world = World::new([says(&long)]);
+    let run = run_id();
+    let seen = world.go(run, &["Talk."], Vec::new()).await;
+    assert!(matches!(seen.reason(), TerminationReason::Failed { code: Code::StorageValidation, .. }));
+    assert_eq!(world.record(run).await.end.unwrap().failed_with(), Some(Code::StorageValidation));
+    assert_eq!(shape(&world.messages().await), ["user: Talk."]);
+    assert!(world.is_free().await);
+    world.again([says("Hello.")]);
+    assert_eq!(world.ask("Shorter.").await.reason(), &TerminationReason::NaturalEnd);
+}
+
+#[tokio::test]
+async fn much_is_stored_in_several_steps() {
+    let many = ScriptedAnswer::calls((0..200).map(|n| call(&n.to_string(), "look", json!({ "n": n }))));
+    let text = "x".repeat(100 * 1024);
+    let world = World::new([many, says("Done.")]).tool(answers("look", text)).parallel();
+    let run = run_id();
+    let seen = world.go(run, &["Go."], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd, "20 MB of results");
+    let stored = world.messages().await;
+    assert_paired(&stored);
+    assert_eq!(stored.len(), 203);
+    assert!(world.journal(run).await.iter().all(|row| row.result.is_some()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_cannot_be_stored_as_waiting_has_failed_with_its_end() {
+    let mut ends = None;
+    let mut world = World::new([calls("a", "ask")]).tool(crate::suspension::asks("ask")).with(|bits| {
+        ends = Some(bits.count(Phase::RunEnd));
+    });
+    let flaky =
+        Flaky::new(Some(Plan { operation: Operation::Commit, from: 3, times: 1, failure: Failure::Refused }));
+    world.store = Arc::clone(&flaky) as Arc<dyn ThreadRunStore>;
+    let run = run_id();
+    let seen = world.go(run, &["Go."], Vec::new()).await;
+    assert!(matches!(seen.reason(), TerminationReason::Failed { code: Code::StorageValidation, .. }));
+    assert_eq!(ends.unwrap().load(std::sync::atomic::Ordering::SeqCst), 1);
+    assert!(seen.outcome.waiting.is_empty());
+    assert_paired(&world.messages().await);
+    assert_eq!(world.record(run).await.status, RunStatus::Done);
+    assert!(world.is_free().await);
+}

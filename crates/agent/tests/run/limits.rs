@@ -1,0 +1,195 @@
+//! Every condition that stops a run, in a run.
+
+use std::time::Duration;
+
+use runyard_agent::phase::{Phase, TerminationReason};
+use runyard_agent::run::{Cost, Limits, Repetition, RunStatus};
+use runyard_agent::tool::ToolError;
+use runyard_llm::inference::{ScriptedAnswer, ScriptedCall, ScriptedUsage, Step, StopReason};
+use serde_json::json;
+
+use crate::support::parts::{answers, hangs, tool};
+use crate::support::{World, assert_paired, call, calls, run_id, says};
+
+fn paid(input_tokens: u64, output_tokens: u64) -> ScriptedAnswer {
+    let call = ScriptedCall { id: "a".into(), name: "look".into(), arguments: json!({ "n": input_tokens }) };
+    ScriptedAnswer::steps([
+        Step::Usage(ScriptedUsage { input_tokens, output_tokens, ..ScriptedUsage::default() }),
+        Step::Text("Hm.".into()),
+        Step::Call(call),
+        Step::Stop(StopReason::ToolUse),
+    ])
+}
+
+/// Stops with this code after so many answers, in order.
+async fn check(limits: Limits, answers_given: Vec<ScriptedAnswer>, code: &str, rounds: u32) {
+    let mut ends = None;
+    let world = World::new(answers_given)
+        .tool(answers("look", "blue"))
+        .tool(tool("fail", |_, _| async { Err(ToolError::ExecutionFailed("no".into())) }).done())
+        .tool(hangs("hang").done())
+        .limits(limits)
+        .with(|bits| ends = Some(bits.count(Phase::RunEnd)));
+    let run = run_id();
+    let seen = world.go(run, &["Go."], Vec::new()).await;
+    let TerminationReason::Stopped { code: found, detail } = seen.reason() else {
+        panic!("{code}: {:?}", seen.reason())
+    };
+    assert_eq!(found, code);
+    assert!(!detail.as_deref().unwrap_or_default().is_empty());
+    assert_eq!((seen.outcome.rounds, world.model.asked()), (rounds, rounds));
+    assert_eq!(ends.unwrap().load(std::sync::atomic::Ordering::SeqCst), 1);
+    assert_paired(&world.messages().await);
+    let record = world.record(run).await;
+    let end = record.end.unwrap();
+    assert_eq!(
+        (record.status, end.reason.as_str(), end.code.as_deref()),
+        (RunStatus::Done, "stopped", Some(code))
+    );
+    assert!(world.is_free().await);
+}
+
+#[tokio::test]
+async fn rounds() {
+    let limits = Limits { rounds_max: 3, ..Limits::default() };
+    check(limits, (0..5).map(|_| calls("a", "look")).collect(), "max_rounds", 3).await;
+}
+
+#[tokio::test]
+async fn tokens() {
+    let limits = Limits { tokens_max: Some(30), ..Limits::default() };
+    check(limits, vec![paid(10, 5), paid(10, 5), paid(10, 5)], "token_budget", 2).await;
+}
+
+#[tokio::test]
+async fn money() {
+    let cost = Cost { dollars_max: 0.5, input_price: 10.0, output_price: 100.0 };
+    let limits = Limits { cost_max: Some(cost), ..Limits::default() };
+    check(limits, vec![paid(20_000, 1_000), paid(20_000, 1_000), paid(1, 1)], "cost_budget", 2).await;
+}
+
+#[tokio::test]
+async fn consecutive_errors() {
+    let limits = Limits { consecutive_errors_max: Some(2), ..Limits::default() };
+    let script =
+        vec![calls("a", "fail"), calls("b", "look"), calls("c", "fail"), calls("d", "fail"), says("x")];
+    check(limits, script, "consecutive_errors", 4).await;
+}
+
+#[tokio::test]
+async fn repetition() {
+    let limits = Limits { repetition: Some(Repetition { window: 5, times: 3 }), ..Limits::default() };
+    let other = ScriptedAnswer::calls([call("o", "look", json!({ "n": 9 }))]);
+    let script = vec![calls("a", "look"), other, calls("b", "look"), calls("c", "look"), says("x")];
+    check(limits, script, "loop_detection", 4).await;
+}
+
+#[tokio::test]
+async fn a_tool() {
+    let limits = Limits { stop_on_tools: ["look".to_owned()].into(), ..Limits::default() };
+    check(limits, vec![calls("b", "fail"), calls("a", "look"), says("x")], "stop_on_tool", 2).await;
+}
+
+#[tokio::test]
+async fn content() {
+    let limits = Limits { stop_on_content: Some("^Hm".into()), ..Limits::default() };
+    check(limits, vec![calls("b", "fail"), paid(1, 1), says("x")], "content_match", 2).await;
+}
+
+#[tokio::test]
+async fn truncation() {
+    let limits = Limits { continuations_max: 0, ..Limits::default() };
+    let cut = ScriptedAnswer::steps([Step::Text("x".into()), Step::Stop(StopReason::MaxTokens)]);
+    check(limits, vec![cut, says("x")], "output_truncated", 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_while_a_tool_hangs() {
+    let limits = Limits { time_max_ms: Some(5_000), ..Limits::default() };
+    let begun = tokio::time::Instant::now();
+    check(limits, vec![calls("a", "hang"), says("x")], "timeout", 1).await;
+    assert_eq!(begun.elapsed().as_secs(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_while_a_model_hangs_or_is_waited_for() {
+    use runyard_llm::inference::{Opens, ScriptedError};
+    let hanging = [
+        ScriptedAnswer { opens: Opens::Never, ..ScriptedAnswer::default() },
+        ScriptedAnswer::steps([Step::Text("He".into()), Step::Stall]),
+        ScriptedAnswer::failing(ScriptedError::Overloaded {
+            message: String::new(),
+            retry_after_ms: Some(100_000),
+        }),
+    ];
+    for answer in hanging {
+        let limits = Limits { time_max_ms: Some(5_000), ..Limits::default() };
+        let world = World::new([answer, says("x")]).limits(limits);
+        let begun = tokio::time::Instant::now();
+        let seen = world.ask("Go.").await;
+        assert!(matches!(seen.reason(), TerminationReason::Stopped { code, .. } if code == "timeout"));
+        assert_eq!(begun.elapsed().as_secs(), 5);
+        assert!(world.is_free().await);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_while_a_hook_or_a_gate_hangs() {
+    for phase in Phase::ALL.into_iter().filter(|phase| *phase != Phase::RunEnd) {
+        let limits = Limits { time_max_ms: Some(5_000), ..Limits::default() };
+        let world = World::new([calls("a", "look"), says("x")])
+            .tool(answers("look", 1))
+            .limits(limits)
+            .with(|bits| bits.hook(phase, |_| std::future::pending()));
+        let seen = world.ask("Go.").await;
+        assert!(
+            matches!(seen.reason(), TerminationReason::Stopped { code, .. } if code == "timeout"),
+            "{phase}"
+        );
+        assert_paired(&world.messages().await);
+        assert!(world.is_free().await);
+    }
+    let limits = Limits { time_max_ms: Some(5_000), ..Limits::default() };
+    let world = World::new([calls("a", "look"), says("x")])
+        .tool(answers("look", 1))
+        .limits(limits)
+        .with(|bits| bits.gate(|_, _| std::future::pending()));
+    let seen = world.ask("Go.").await;
+    assert!(matches!(seen.reason(), TerminationReason::Stopped { code, .. } if code == "timeout"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_that_a_run_waits_for_people_does_not_count_and_the_rest_is_summed() {
+    let slow = || {
+        tool("slow", |_, _| async {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            Ok(runyard_agent::tool::ToolResult::success(1).into())
+        })
+        .done()
+    };
+    let limits = Limits { time_max_ms: Some(5_000), ..Limits::default() };
+    let mut world = World::new([calls("a", "slow"), calls("b", "ask")])
+        .tool(slow())
+        .tool(crate::suspension::asks("ask"))
+        .limits(limits);
+    let run = run_id();
+    let seen = world.go(run, &["Go."], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::Suspended);
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    world.again([calls("c", "slow"), says("x")]);
+    let begun = tokio::time::Instant::now();
+    let seen = world.go(run, &[], vec![crate::suspension::yes(&seen)]).await;
+    assert!(matches!(seen.reason(), TerminationReason::Stopped { code, .. } if code == "timeout"));
+    assert_eq!(begun.elapsed().as_secs(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_last_phase_that_hangs_is_left() {
+    let world =
+        World::new([says("Hello.")]).with(|bits| bits.hook(Phase::RunEnd, |_| std::future::pending()));
+    let run = run_id();
+    let seen = world.go(run, &["Go."], Vec::new()).await;
+    assert!(matches!(seen.reason(), TerminationReason::Failed { .. }));
+    assert_eq!(world.record(run).await.status, RunStatus::Done);
+    assert!(world.is_free().await);
+}

@@ -1,0 +1,9 @@
+//! Runtimes, from what they are built of to the runs of their agents, through the public API alone.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
+
+mod build;
+mod kit;
+mod remote;
+mod resolve;
+mod threads;
+mod waiting;

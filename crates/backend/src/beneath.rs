@@ -1,0 +1,173 @@
+//! Files of a run's directory, opened beneath it: part by part, following no link. Nothing here reaches outside.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path};
+
+use rustix::fs::{self, Dir, FileType, Mode, OFlags};
+
+/// What lies in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// What something in a directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A file.
+    File,
+    /// A directory.
+    Directory,
+    /// A link, a pipe, or something else that is not gone into.
+    Other,
+}
+
+/// What a file holds, at most `bytes_max` of it.
+pub fn read(root: &Path, path: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let (folder, name) = folder_of(root, path, Missing::Refuse)?;
+    let file = open_regular(&folder, &name, OFlags::RDONLY)?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes a file whole, with the folders on the way to it.
+pub fn write(root: &Path, path: &str, content: &[u8]) -> io::Result<()> {
+    let (folder, name) = folder_of(root, path, Missing::Make)?;
+    let mut file = open_regular(&folder, &name, OFlags::WRONLY | OFlags::CREATE)?;
+    file.set_len(0)?;
+    file.write_all(content)
+}
+
+/// What lies in a directory, by name, at most `entries_max` of it; `.` is the root itself.
+pub fn entries(root: &Path, path: &str, entries_max: usize) -> io::Result<Vec<Entry>> {
+    let parts = parts(path)?;
+    let folder = descend(root, &parts, Missing::Refuse)?;
+    let mut found = Vec::new();
+    for entry in Dir::read_from(&folder)?.take(entries_max.saturating_add(2)) {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name == "." || name == ".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::RegularFile => EntryKind::File,
+            FileType::Directory => EntryKind::Directory,
+            _ => EntryKind::Other,
+        };
+        found.push(Entry { name, kind });
+    }
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    found.truncate(entries_max);
+    Ok(found)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Missing {
+    Refuse,
+    Make,
+}
+
+fn parts(path: &str) -> io::Result<Vec<String>> {
+    let mut parts = Vec::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_string_lossy().into_owned()),
+            Component::CurDir => {}
+            _ => return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path leaves the directory")),
+        }
+    }
+    Ok(parts)
+}
+
+/// The folder that a path lies in, opened, and the name within it.
+fn folder_of(root: &Path, path: &str, missing: Missing) -> io::Result<(OwnedFd, String)> {
+    let mut parts = parts(path)?;
+    let Some(name) = parts.pop() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"));
+    };
+    Ok((descend(root, &parts, missing)?, name))
+}
+
+fn descend(root: &Path, parts: &[String], missing: Missing) -> io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    let mut folder = fs::open(root, flags, Mode::empty())?;
+    for part in parts {
+        if missing == Missing::Make {
+            match fs::mkdirat(&folder, part, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        folder = fs::openat(&folder, part, flags | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    Ok(folder)
+}
+
+fn open_regular(folder: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
+    // Without waiting: a pipe in the file's place would keep the opener for ever.
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(fs::openat(folder, name, flags, Mode::from_raw_mode(0o666))?);
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("in")).unwrap();
+        root
+    }
+
+    #[test]
+    fn c11_nothing_is_written_or_read_outside_of_the_directory() {
+        let root = root();
+        let inside = root.path().join("in");
+        std::fs::write(root.path().join("secret"), "x\n").unwrap();
+        std::os::unix::fs::symlink("..", inside.join("up")).unwrap();
+        std::os::unix::fs::symlink("../secret", inside.join("link")).unwrap();
+        let absolute = root.path().join("secret");
+        for path in ["../secret", "a/../../secret", "up/secret", "link", absolute.to_str().unwrap(), "", "."]
+        {
+            assert!(write(&inside, path, b"changed").is_err(), "{path}");
+            assert!(read(&inside, path, 100).is_err(), "{path}");
+        }
+        for path in ["..", "up", "a/../..", absolute.parent().unwrap().to_str().unwrap()] {
+            assert!(entries(&inside, path, 10).is_err(), "{path}");
+        }
+        assert_eq!(std::fs::read_to_string(root.path().join("secret")).unwrap(), "x\n");
+    }
+
+    #[test]
+    fn a_file_is_written_with_its_folders_and_twice_is_the_same_as_once() {
+        let root = root();
+        for content in ["a longer text\nof two lines", "short", "short"] {
+            write(root.path(), "a/b/c.txt", content.as_bytes()).unwrap();
+            assert_eq!(std::fs::read_to_string(root.path().join("a/b/c.txt")).unwrap(), content);
+        }
+        assert_eq!(read(root.path(), "a/b/c.txt", 3).unwrap(), b"sho");
+    }
+
+    #[test]
+    fn a_directory_is_listed_by_name_with_what_each_is_and_no_more_than_asked_for() {
+        let root = root();
+        std::fs::write(root.path().join("a"), "").unwrap();
+        std::os::unix::fs::symlink("a", root.path().join("z")).unwrap();
+        let entry = |name: &str, kind| Entry { name: name.to_owned(), kind };
+        let all =
+            [entry("a", EntryKind::File), entry("in", EntryKind::Directory), entry("z", EntryKind::Other)];
+        assert_eq!(entries(root.path(), ".", 10).unwrap(), all);
+        assert_eq!(entries(root.path(), "in", 10).unwrap(), []);
+        assert_eq!(entries(root.path(), "", 1).unwrap().len(), 1);
+    }
+}

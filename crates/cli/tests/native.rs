@@ -1,0 +1,198 @@
+//! Our own agent loop inside Runyard, through the real binary, on a loopback model provider.
+//!
+//! clause: J01
+//! clause: J02
+//! clause: J05
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use std::path::Path;
+
+use runyard_backend::failpoint::FAILPOINTS;
+use runyard_demo_provider::{DemoProvider, Options};
+use serde_json::{Value, json};
+
+use support::api::{Api, Yard, left_of, times};
+use support::mortal::Mortal;
+use support::{Hub, eventually};
+
+/// The provider's key. No form gives it away: only who knows it can take it out.
+const KEY: &str = "b4ttery-staple-plain-words-2218";
+
+/// A hub whose agent `mine` is our own loop, on a provider of ours.
+struct Native {
+    yard: Yard,
+    provider: DemoProvider,
+}
+
+impl Native {
+    fn new(more: &str) -> Self {
+        let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let scenarios = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/native"));
+        let options = Options { keys: vec![KEY.to_owned()], scenarios, ..Options::default() };
+        let provider = executor.block_on(DemoProvider::start_with(options)).unwrap();
+        let configuration = format!(
+            "[backend.mine]\nkind = \"native\"\nbase_url = {:?}\nmodel = \"demo\"\n{more}\n[agents.mine]\nbackend = \"mine\"\n",
+            provider.url()
+        );
+        let native = Native { yard: Yard::new(&configuration, &[]), provider };
+        let auth = json!({ "OPENAI_API_KEY": KEY }).to_string();
+        let ran = native.yard.home.run_with(["secrets", "set", "mine", "auth.json"], auth.as_bytes());
+        assert_eq!(ran.exit, 0, "{} {}", ran.stdout, ran.stderr);
+        native
+    }
+
+    fn start(&self, api: &Api, task: &str, more: &Value) -> String {
+        let mut new = json!({"task": task, "agent": "mine", "workspace": self.yard.place(),
+            "executionPolicy": {"changes": "keep"}});
+        new.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        api.post("/runs", &new)["run"]["id"].as_str().unwrap().to_owned()
+    }
+
+    fn file(&self, run: &str, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.yard.home.path(&format!("edge/runs/{run}/checkout/{name}"))).ok()
+    }
+}
+
+fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["type"] == kind).map(|event| &event["payload"]).collect()
+}
+
+/// The roles of the conversation that a run's log holds, after checking that nothing is missing in it.
+#[track_caller]
+fn roles(events: &[Value], mut after: u64) -> Vec<String> {
+    let mut roles = Vec::new();
+    for recorded in of_type(events, "run.thread.recorded") {
+        assert_eq!(recorded["after"], after, "nothing is missing and nothing doubled: {recorded}");
+        for message in recorded["messages"].as_array().unwrap() {
+            roles.push(message["role"].as_str().unwrap().to_owned());
+            after += 1;
+        }
+    }
+    roles
+}
+
+#[test]
+fn j01_j02_an_agent_of_our_own_asks_acts_and_goes_on_and_all_of_it_is_in_one_log() {
+    let native = Native::new("");
+    let (hub, api) = native.yard.up();
+    let run =
+        native.start(&api, r#"[[scenario:tool shell {"command": "echo hello > made.txt"}]]"#, &json!({}));
+    let approval = api.asked(&run, &[]);
+    assert_eq!(approval["request"]["command"], "echo hello > made.txt");
+    assert_eq!(native.file(&run, "made.txt"), None, "it waits for a person");
+    api.approve(&approval);
+    let done = api.until(&run, "completed");
+    assert_eq!(
+        (&done["response"], &done["degraded"]),
+        (&json!("The tool was called."), &Value::Null),
+        "{done}"
+    );
+    assert_eq!(native.file(&run, "made.txt").as_deref(), Some("hello\n"));
+    let events = api.events(&run);
+    assert_eq!(roles(&events, 0), ["user", "assistant", "tool", "assistant"]);
+    let result = of_type(&events, "run.tool.result");
+    assert_eq!((result.len(), &result[0]["outcome"]), (1, &json!("succeeded")));
+    assert!(!serde_json::to_string(&events).unwrap().contains(KEY));
+
+    // Another run of the session goes on with the conversation, which is in the log of the first.
+    let next = native.start(&api, "and now?", &json!({ "continues": run }));
+    let done = api.until(&next, "completed");
+    assert_eq!(roles(&api.events(&next), 4), ["user", "assistant"], "{done}");
+    let asked = native.provider.requests();
+    let last = asked.last().unwrap().body.to_string();
+    assert!(last.contains("The tool was called."), "the model reads what was said before: {last}");
+    drop(hub);
+}
+
+#[test]
+fn j01_what_a_person_rejects_or_a_rule_denies_is_told_to_the_model_and_nothing_runs() {
+    let native = Native::new("");
+    let (_hub, api) = native.yard.up();
+    api.post("/policy/rules", &json!({"effect": "deny", "kind": "shell", "match": "rm *"}));
+    let run = native.start(&api, r#"[[scenario:tool shell {"command": "rm README.md"}]]"#, &json!({}));
+    let done = api.until(&run, "completed");
+    assert_eq!(done["response"], "The tool was called.", "the run goes on: {done}");
+    assert!(native.file(&run, "README.md").is_some());
+    let events = api.events(&run);
+    assert_eq!(of_type(&events, "run.gate.judged").last().unwrap()["effect"], "deny");
+    assert_eq!(of_type(&events, "run.tool.call").len(), 0, "it was never made");
+    let told = serde_json::to_string(&of_type(&events, "run.thread.recorded")).unwrap();
+    assert!(told.contains("tool.denied"), "{told}");
+}
+
+#[test]
+fn c16_d05_a_failed_run_has_its_code_its_kind_and_the_cause_of_our_own_loop() {
+    let native = Native::new("");
+    let (_hub, api) = native.yard.up();
+    for (scenario, code, kind, cause) in [
+        ("http-401", "runtime_unavailable", "provider-auth-failed", "inference.unauthorized"),
+        ("http-404", "runtime_unavailable", "backend-failed", "inference.model_not_found"),
+    ] {
+        let run = native.start(&api, &format!("[[scenario:{scenario}]]"), &json!({}));
+        let failed = api.until(&run, "failed");
+        assert_eq!([&failed["code"], &failed["failureKind"]], [code, kind], "{failed}");
+        let events = api.events(&run);
+        assert_eq!(of_type(&events, "run.failed")[0]["cause"], cause, "{scenario}");
+    }
+}
+
+/// Answers, also whether to repeat what may have been done.
+fn killed_at(native: &Native, failpoint: &str, count: u64) -> bool {
+    let context = format!("{failpoint}:{count}");
+    let place = native.yard.place();
+    let new = json!({"task": "[[scenario:three]]", "agent": "mine", "workspace": place,
+        "executionPolicy": {"changes": "keep"}, "idempotencyKey": context});
+    let create = |api: &Mortal<'_>| -> Option<String> {
+        api.post("/api/v1/workspaces", &json!({"path": place}))?;
+        let made = api.post("/api/v1/runs", &new)?;
+        Some(made["data"]["run"]["id"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned())
+    };
+    let armed = native.yard.home.command_up().env("RUNYARD_FAILPOINT", &context).spawn().unwrap();
+    let (mut run, mut reached) = (None, true);
+    if let Some(hub) = Hub::of(armed) {
+        let api = Mortal::new(&native.yard.home, &hub);
+        run = create(&api);
+        reached = run.as_ref().and_then(|run| api.drive(run)).is_none();
+    }
+    let hub = native.yard.home.up();
+    let api = Mortal::new(&native.yard.home, &hub);
+    let run = run.unwrap_or_else(|| create(&api).unwrap());
+    let end = api.drive(&run).unwrap_or_else(|| panic!("{context}: the second hub died"));
+    assert_eq!(end["state"], "completed", "{context}: {end}");
+    assert_eq!(end["response"], "All three are done.", "{context}");
+    let page = api.get(&format!("/api/v1/runs/{run}/events?limit=500")).unwrap();
+    let events = page["events"].as_array().unwrap();
+    let said = ["user", "assistant", "tool", "assistant", "tool", "assistant", "tool", "assistant"];
+    assert_eq!(roles(events, 0), said, "{context}");
+    let repeated = of_type(events, "run.approval.requested");
+    let repeated: Vec<&str> = repeated.iter().filter_map(|asked| asked["request"]["step"].as_str()).collect();
+    let marks = native.file(&run, "marks.txt").unwrap();
+    for mark in ["one", "two", "three"] {
+        let done = marks.lines().filter(|line| *line == mark).count();
+        let asked = repeated.iter().any(|step| step.contains(mark));
+        assert!(
+            done == 1 || (asked && done == 2),
+            "{context}: {mark} was done {done} times, asked: {repeated:?}"
+        );
+    }
+    eventually("nothing of the run is left", || left_of(&run).is_empty().then_some(()));
+    reached
+}
+
+#[test]
+fn j05_each_of_three_calls_is_made_once_or_asked_about_whenever_the_hub_is_killed() {
+    let native = Native::new("");
+    let mut reached = 0;
+    for failpoint in FAILPOINTS {
+        for count in 1..=times(1, 4, 12) as u64 {
+            if !killed_at(&native, failpoint, count) {
+                break;
+            }
+            reached += 1;
+        }
+    }
+    assert!(reached > 20, "the run comes by the failpoints: {reached}");
+}

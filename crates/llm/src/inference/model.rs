@@ -1,0 +1,33 @@
+//! The port to one model of one provider.
+
+use std::pin::Pin;
+
+use async_trait::async_trait;
+use futures_core::Stream;
+
+use super::{InferenceExecutionError, InferenceRequest, InterruptCause, ModelEvent};
+
+/// One model of one provider.
+#[async_trait]
+pub trait Model: Send + Sync {
+    /// What its circuit breaker and its events go by: the provider and the model's name there.
+    fn name(&self) -> &str;
+
+    /// Asks once. Returns when the answer has begun, or why it has not; nothing here is tried again.
+    ///
+    /// Dropping the future or the stream ends the request. The stream ends after
+    /// [`Stopped`](ModelEvent::Stopped) or its first error; an end without either counts as [`InterruptCause::ConnectionReset`].
+    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError>;
+}
+
+/// An answer, piece by piece.
+pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, Fault>> + Send>>;
+
+/// Why an answer that had begun does not go on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fault {
+    /// It broke off. What had come by then is known to whoever gathered it.
+    Interrupted(InterruptCause),
+    /// The provider said in its place what is wrong.
+    Failed(InferenceExecutionError),
+}

@@ -1,0 +1,95 @@
+//! The conversation in turns: on this wire two sides take turns, and a turn holds the results of the last one's calls first.
+
+use serde_json::{Value, json};
+
+use super::{REDACTED, THINKING};
+use crate::inference::{Image, ImageSource, Message, Part, Role};
+use crate::wire::arguments;
+use crate::wire::sealed::unseal;
+
+/// Whose turn it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    User,
+    Assistant,
+}
+
+/// The turns of a conversation. What the application says in the midst of it is said on the person's side: there is no third.
+pub(super) fn turns<'a>(messages: impl Iterator<Item = &'a Message>, provider: &str) -> Vec<Value> {
+    let mut turns: Vec<(Side, Vec<Value>)> = Vec::new();
+    for message in messages {
+        let (side, blocks) = match message.role {
+            Role::Assistant => (Side::Assistant, thought_through(message, provider)),
+            Role::System | Role::User | Role::Tool => {
+                (Side::User, message.content.iter().filter_map(block).collect())
+            }
+        };
+        if blocks.is_empty() {
+            continue;
+        }
+        match turns.last_mut() {
+            Some((last, said)) if *last == side => said.extend(blocks),
+            _ => turns.push((side, blocks)),
+        }
+    }
+    turns.into_iter().map(turn).collect()
+}
+
+fn turn((side, mut blocks): (Side, Vec<Value>)) -> Value {
+    if side == Side::User {
+        // Results go before whatever else was said.
+        blocks.sort_by_key(|block| block["type"] != "tool_result");
+    }
+    json!({"role": if side == Side::User { "user" } else { "assistant" }, "content": blocks})
+}
+
+/// What the model did in one go. A thought that nothing followed is left out: a turn may not end with one.
+fn thought_through(message: &Message, provider: &str) -> Vec<Value> {
+    let mut blocks = Vec::new();
+    let mut thoughts = Vec::new();
+    for part in &message.content {
+        if let Part::Reasoning(reasoning) = part {
+            thoughts.extend(unseal(reasoning.sealed.as_ref(), provider, &[THINKING, REDACTED]).cloned());
+        } else if let Some(block) = block(part) {
+            blocks.append(&mut thoughts);
+            blocks.push(block);
+        }
+    }
+    blocks
+}
+
+fn block(part: &Part) -> Option<Value> {
+    match part {
+        // An empty one is refused.
+        Part::Text { text } if text.trim().is_empty() => None,
+        Part::Text { text } => Some(json!({"type": "text", "text": text})),
+        Part::Image(image) => Some(json!({"type": "image", "source": source(image)})),
+        Part::ToolCall(call) => Some(json!({
+            "type": "tool_use", "id": id(&call.id), "name": call.name, "input": arguments(&call.arguments),
+        })),
+        Part::ToolOutput(output) => {
+            let mut result = json!({
+                "type": "tool_result", "tool_use_id": id(&output.call_id), "content": output.content,
+            });
+            if output.is_error {
+                result["is_error"] = true.into();
+            }
+            Some(result)
+        }
+        Part::Reasoning(_) => None,
+    }
+}
+
+fn source(image: &Image) -> Value {
+    match &image.source {
+        ImageSource::Data { media_type, data } => {
+            json!({"type": "base64", "media_type": media_type, "data": data})
+        }
+        ImageSource::Url { url } => json!({"type": "url", "url": url}),
+    }
+}
+
+/// An id in the letters that this wire takes. Another provider's may hold others.
+fn id(id: &str) -> String {
+    id.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect()
+}

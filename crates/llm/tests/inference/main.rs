@@ -1,0 +1,15 @@
+//! Asking models through the public interface: retry, circuit breaker, pools, recovery, cancellation, and scripts.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod breaker;
+mod breaker_states;
+mod cancellation;
+mod cuts;
+mod errors;
+mod pool;
+mod recovery;
+mod retry;
+mod scripted;
+mod seam;
+mod support;
+mod turn;

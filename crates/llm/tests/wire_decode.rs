@@ -1,0 +1,548 @@
+//! What each wire's lines become: as providers send them, and as some send them otherwise.
+//!
+//! Any cutting of the bytes gives the same events. `RUNYARD_PROOF=soak` tries many more cuttings.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use runyard_llm::inference::{
+    Fault, InferenceExecutionError as Error, InterruptCause, ModelEvent, StopReason,
+};
+use runyard_llm::usage::Usage;
+use runyard_llm::wire::{AnthropicOptions, CALLS_MAX, ChatOptions, ResponsesOptions, Wire};
+use serde_json::{Value, json};
+
+type Given = Vec<Result<ModelEvent, Fault>>;
+
+fn responses() -> Wire {
+    Wire::Responses(ResponsesOptions::default())
+}
+
+fn chat() -> Wire {
+    Wire::Chat(ChatOptions::default())
+}
+
+fn anthropic() -> Wire {
+    Wire::Anthropic(AnthropicOptions::default())
+}
+
+fn decode(wire: &Wire, pieces: &[&[u8]]) -> Given {
+    let mut decoder = wire.decoder("p");
+    let mut given: Given = pieces.iter().flat_map(|piece| decoder.push(piece)).collect();
+    given.extend(decoder.end(InterruptCause::ConnectionReset));
+    assert!(decoder.is_over());
+    assert!(decoder.push(b"data: {}\n\n").is_empty() && decoder.end(InterruptCause::GoAway).is_empty());
+    given
+}
+
+fn stream(events: &[Value]) -> String {
+    events.iter().map(|event| format!("data: {event}\n\n")).collect()
+}
+
+#[track_caller]
+fn check(wire: &Wire, events: &[Value], expected: Given) {
+    assert_eq!(decode(wire, &[stream(events).as_bytes()]), expected);
+}
+
+fn text(text: &str) -> Result<ModelEvent, Fault> {
+    Ok(ModelEvent::Text(text.into()))
+}
+
+fn thought(text: &str) -> Result<ModelEvent, Fault> {
+    Ok(ModelEvent::Reasoning(text.into()))
+}
+
+fn started(index: u32, id: &str, name: &str) -> Result<ModelEvent, Fault> {
+    Ok(ModelEvent::ToolCallStarted { index, id: id.into(), name: name.into() })
+}
+
+fn arguments(index: u32, text: &str) -> Result<ModelEvent, Fault> {
+    Ok(ModelEvent::ToolCallArguments { index, text: text.into() })
+}
+
+fn ended(index: u32) -> Result<ModelEvent, Fault> {
+    Ok(ModelEvent::ToolCallEnded { index })
+}
+
+fn stopped(reason: StopReason) -> Result<ModelEvent, Fault> {
+    Ok(ModelEvent::Stopped(reason))
+}
+
+fn sealed(item: Value) -> Result<ModelEvent, Fault> {
+    Ok(ModelEvent::ReasoningEnded { sealed: Some(json!({"provider": "p", "item": item})) })
+}
+
+fn used(input: u64, output: u64, cached: u64, reasoning: u64) -> Result<ModelEvent, Fault> {
+    Ok(ModelEvent::Usage(Usage {
+        input_tokens: input,
+        output_tokens: output,
+        cached_tokens: cached,
+        reasoning_tokens: reasoning,
+    }))
+}
+
+fn reset() -> Result<ModelEvent, Fault> {
+    Err(Fault::Interrupted(InterruptCause::ConnectionReset))
+}
+
+fn responses_events() -> Vec<Value> {
+    let reasoning = json!({"type": "reasoning", "id": "rs_1", "status": "completed",
+        "summary": [{"type": "summary_text", "text": "One.\n\nTwo."}], "encrypted_content": "e"});
+    vec![
+        json!({"type": "response.created", "response": {"status": "in_progress"}}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "reasoning", "id": "rs_1"}}),
+        json!({"type": "response.reasoning_summary_part.added", "output_index": 0, "summary_index": 0}),
+        json!({"type": "response.reasoning_summary_text.delta", "output_index": 0, "delta": "One."}),
+        json!({"type": "response.reasoning_summary_part.added", "output_index": 0, "summary_index": 1}),
+        json!({"type": "response.reasoning_summary_text.delta", "output_index": 0, "delta": "Two."}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": reasoning}),
+        json!({"type": "response.output_item.added", "output_index": 1, "item": {"type": "message"}}),
+        json!({"type": "response.output_text.delta", "output_index": 1, "delta": "Hé"}),
+        json!({"type": "response.output_text.delta", "output_index": 1, "delta": ""}),
+        json!({"type": "response.output_text.delta", "output_index": 1, "delta": "llo\r\n🦀"}),
+        json!({"type": "response.output_item.done", "output_index": 1,
+            "item": {"type": "message", "content": [{"type": "output_text", "text": "Héllo\r\n🦀"}]}}),
+        json!({"type": "response.output_item.added", "output_index": 2,
+            "item": {"type": "function_call", "id": "fc", "call_id": "c1", "name": "look", "arguments": ""}}),
+        json!({"type": "response.output_item.added", "output_index": 3,
+            "item": {"type": "function_call", "id": "fd", "call_id": "c2", "name": "hear", "arguments": ""}}),
+        json!({"type": "response.function_call_arguments.delta", "output_index": 3, "delta": "{\"b\":"}),
+        json!({"type": "response.function_call_arguments.delta", "output_index": 2, "delta": "{\"a\":1}"}),
+        json!({"type": "response.function_call_arguments.delta", "output_index": 3, "delta": "2}"}),
+        json!({"type": "response.output_item.done", "output_index": 3,
+            "item": {"type": "function_call", "call_id": "c2", "status": "completed", "arguments": "{\"b\":2}"}}),
+        json!({"type": "response.output_item.done", "output_index": 2,
+            "item": {"type": "function_call", "call_id": "c1", "status": "completed", "arguments": "{\"a\":1}"}}),
+        json!({"type": "response.completed", "response": {"status": "completed", "usage": {
+            "input_tokens": 90, "input_tokens_details": {"cached_tokens": 60},
+            "output_tokens": 20, "output_tokens_details": {"reasoning_tokens": 10}}}}),
+    ]
+}
+
+#[test]
+fn the_events_of_the_responses_api() {
+    let item = json!({"type": "reasoning", "id": "rs_1",
+        "summary": [{"type": "summary_text", "text": "One.\n\nTwo."}], "encrypted_content": "e"});
+    let expected = vec![
+        thought("One."),
+        thought("\n\n"),
+        thought("Two."),
+        sealed(item),
+        text("Hé"),
+        text("llo\r\n🦀"),
+        started(0, "c1", "look"),
+        started(1, "c2", "hear"),
+        arguments(1, "{\"b\":"),
+        arguments(0, "{\"a\":1}"),
+        arguments(1, "2}"),
+        ended(1),
+        ended(0),
+        used(90, 20, 60, 10),
+        stopped(StopReason::ToolUse),
+    ];
+    check(&responses(), &responses_events(), expected);
+}
+
+#[test]
+fn the_responses_api_as_others_speak_it() {
+    // Items that come whole, an answer that refuses, calls of which the end is told with the answer's.
+    let completed = |output: Value| json!({"type": "response.completed", "response": {"output": output}});
+    check(
+        &responses(),
+        &[
+            json!({"type": "response.output_item.done", "output_index": 0,
+                "item": {"type": "reasoning", "summary": [{"text": "One."}, {"text": "Two."}]}}),
+            json!({"type": "response.output_item.done", "output_index": 1,
+                "item": {"type": "message", "content": [{"type": "output_text", "text": "Hello."}]}}),
+            json!({"type": "response.refusal.delta", "output_index": 2, "delta": "I will not."}),
+            json!({"type": "response.output_item.done", "output_index": 3,
+                "item": {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"}}),
+            json!({"type": "response.output_item.added", "output_index": 4,
+                "item": {"type": "function_call", "call_id": "c2", "name": "hear"}}),
+            completed(json!([{"type": "function_call", "call_id": "c2", "arguments": "{\"b\":2}"}])),
+        ],
+        vec![
+            thought("One.\n\nTwo."),
+            Ok(ModelEvent::ReasoningEnded { sealed: None }),
+            text("Hello."),
+            text("I will not."),
+            started(0, "c1", "look"),
+            arguments(0, "{}"),
+            ended(0),
+            started(1, "c2", "hear"),
+            arguments(1, "{\"b\":2}"),
+            ended(1),
+            stopped(StopReason::ToolUse),
+        ],
+    );
+    // A free-form call is one whose arguments are text.
+    check(
+        &responses(),
+        &[
+            json!({"type": "response.output_item.added", "output_index": 0,
+                "item": {"type": "custom_tool_call", "call_id": "c1", "name": "patch", "input": ""}}),
+            json!({"type": "response.custom_tool_call_input.delta", "output_index": 0, "delta": "*** "}),
+            json!({"type": "response.output_item.done", "output_index": 0,
+                "item": {"type": "custom_tool_call", "call_id": "c1", "input": "*** End"}}),
+            completed(json!([])),
+        ],
+        vec![
+            started(0, "c1", "patch"),
+            arguments(0, "*** "),
+            arguments(0, "End"),
+            ended(0),
+            stopped(StopReason::ToolUse),
+        ],
+    );
+    let failed = |error: Error| vec![Err(Fault::Failed(error))];
+    check(
+        &responses(),
+        &[json!({"type": "response.incomplete", "response": {"incomplete_details": {"reason": "x"}}})],
+        failed(Error::Provider("its answer is incomplete for a reason that is not known".into())),
+    );
+    check(
+        &responses(),
+        &[
+            json!({"type": "response.failed", "response": {"error": {"code": "server_error", "message": "m"}}}),
+        ],
+        vec![Err(Fault::Interrupted(InterruptCause::Provider5xxMidStream(500)))],
+    );
+    check(
+        &responses(),
+        &[json!({"type": "error", "code": "rate_limit_exceeded", "message": "slow"})],
+        failed(Error::rate_limited("slow")),
+    );
+    check(
+        &responses(),
+        &[json!({"type": "error", "status": 404, "error": {"code": "model_not_found", "message": "m"}})],
+        failed(Error::ModelNotFound("m".into())),
+    );
+}
+
+fn chunk(delta: Value, finish_reason: Option<&str>) -> Value {
+    json!({"id": "a1", "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]})
+}
+
+fn calls(calls: Value) -> Value {
+    chunk(json!({"tool_calls": calls}), None)
+}
+
+fn chat_events() -> Vec<Value> {
+    vec![
+        chunk(json!({"role": "assistant", "content": ""}), None),
+        chunk(json!({"reasoning_content": "Hm, "}), None),
+        chunk(json!({"reasoning_content": "ä."}), None),
+        chunk(json!({"content": "Hello"}), None),
+        calls(
+            json!([{"index": 0, "id": "c1", "type": "function", "function": {"name": "look", "arguments": ""}}]),
+        ),
+        calls(
+            json!([{"index": 1, "id": "c2", "type": "function", "function": {"name": "hear", "arguments": "{\"b\""}}]),
+        ),
+        calls(
+            json!([{"index": 0, "function": {"arguments": "{\"a\":1}"}}, {"index": 1, "function": {"arguments": ":2}"}}]),
+        ),
+        chunk(json!({}), Some("tool_calls")),
+        json!({"id": "a1", "choices": [], "usage": {"prompt_tokens": 90, "completion_tokens": 20,
+            "prompt_tokens_details": {"cached_tokens": 60}, "completion_tokens_details": {"reasoning_tokens": 10}}}),
+    ]
+}
+
+#[test]
+fn the_chunks_of_chat_completions() {
+    let expected = vec![
+        thought("Hm, "),
+        thought("ä."),
+        sealed(json!({"type": "reasoning_content"})),
+        text("Hello"),
+        started(0, "c1", "look"),
+        started(1, "c2", "hear"),
+        arguments(1, "{\"b\""),
+        arguments(0, "{\"a\":1}"),
+        arguments(1, ":2}"),
+        used(90, 20, 60, 10),
+        ended(0),
+        ended(1),
+        stopped(StopReason::ToolUse),
+    ];
+    let mut bytes = stream(&chat_events());
+    assert_eq!(decode(&chat(), &[bytes.as_bytes()]), expected, "without [DONE]");
+    bytes.push_str("data: [DONE]\n\n");
+    assert_eq!(decode(&chat(), &[bytes.as_bytes()]), expected);
+}
+
+#[test]
+fn chat_completions_as_others_speak_them() {
+    let end = || chunk(json!({}), Some("stop"));
+    // Calls that come whole, without index or id; the same index for another call; a name that comes again.
+    check(
+        &chat(),
+        &[calls(json!([{"function": {"name": "look", "arguments": "{}"}}])), end()],
+        vec![started(0, "call_a1_0", "look"), arguments(0, "{}"), ended(0), stopped(StopReason::ToolUse)],
+    );
+    check(
+        &chat(),
+        &[
+            calls(json!([{"index": 0, "id": "c1", "function": {"name": "look", "arguments": "{}"}}])),
+            calls(json!([{"index": 0, "id": "c2", "function": {"name": "hear", "arguments": "{\"b\":"}}])),
+            calls(json!([{"index": 0, "id": "c2", "function": {"name": "hear", "arguments": "2}"}}])),
+            end(),
+        ],
+        vec![
+            started(0, "c1", "look"),
+            arguments(0, "{}"),
+            ended(0),
+            started(1, "c2", "hear"),
+            arguments(1, "{\"b\":"),
+            arguments(1, "2}"),
+            ended(1),
+            stopped(StopReason::ToolUse),
+        ],
+    );
+    // Pieces without an index belong to the call that they name, or else to the last one.
+    check(
+        &chat(),
+        &[
+            calls(json!([{"id": "c1", "function": {"name": "look", "arguments": "{\"a\":"}}])),
+            calls(json!([{"function": {"arguments": "1}"}}])),
+            calls(json!([{"id": "c2", "function": {"name": "hear", "arguments": ""}}])),
+            calls(json!([{"id": "c2", "function": {"arguments": "{}"}}])),
+            end(),
+        ],
+        vec![
+            started(0, "c1", "look"),
+            arguments(0, "{\"a\":"),
+            arguments(0, "1}"),
+            ended(0),
+            started(1, "c2", "hear"),
+            arguments(1, "{}"),
+            ended(1),
+            stopped(StopReason::ToolUse),
+        ],
+    );
+    // What came under another name is not wanted back.
+    check(
+        &chat(),
+        &[chunk(json!({"reasoning": "Hm."}), None), chunk(json!({"refusal": "No."}), None), end()],
+        vec![
+            thought("Hm."),
+            Ok(ModelEvent::ReasoningEnded { sealed: None }),
+            text("No."),
+            stopped(StopReason::EndTurn),
+        ],
+    );
+    let failed = |error: Error| vec![Err(Fault::Failed(error))];
+    check(
+        &chat(),
+        &[chunk(json!({}), Some("content_filter"))],
+        failed(Error::ContentFiltered("the answer ended with content_filter".into())),
+    );
+    check(
+        &chat(),
+        &[chunk(json!({}), Some("insufficient_system_resource"))],
+        vec![Err(Fault::Interrupted(InterruptCause::Provider5xxMidStream(503)))],
+    );
+    check(
+        &chat(),
+        &[chunk(json!({}), Some("unheard_of"))],
+        failed(Error::Provider("the model stopped for a reason that is not known".into())),
+    );
+    check(
+        &chat(),
+        &[calls(json!([{"index": 0, "id": "c1"}])), end()],
+        failed(Error::Provider("a tool call of its answer has no name".into())),
+    );
+    check(
+        &chat(),
+        &[json!({"error": {"code": 502, "message": "m"}, "choices": [chunk(json!({}), Some("error"))]})],
+        vec![Err(Fault::Interrupted(InterruptCause::Provider5xxMidStream(502)))],
+    );
+}
+
+fn anthropic_events() -> Vec<Value> {
+    let start = |index: u64, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
+    let delta =
+        |index: u64, delta: Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
+    let stop = |index: u64| json!({"type": "content_block_stop", "index": index});
+    vec![
+        json!({"type": "message_start", "message": {"usage": {"input_tokens": 20, "cache_creation_input_tokens": 10,
+            "cache_read_input_tokens": 60, "output_tokens": 1}}}),
+        start(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
+        json!({"type": "ping"}),
+        delta(0, json!({"type": "thinking_delta", "thinking": "Hm, ä."})),
+        delta(0, json!({"type": "signature_delta", "signature": "sig"})),
+        stop(0),
+        start(1, json!({"type": "redacted_thinking", "data": "xyz"})),
+        stop(1),
+        start(2, json!({"type": "text", "text": ""})),
+        delta(2, json!({"type": "text_delta", "text": "Hello 🦀"})),
+        stop(2),
+        start(3, json!({"type": "tool_use", "id": "c1", "name": "look", "input": {}})),
+        start(4, json!({"type": "tool_use", "id": "c2", "name": "hear", "input": {}})),
+        delta(4, json!({"type": "input_json_delta", "partial_json": "{\"b\":"})),
+        delta(3, json!({"type": "input_json_delta", "partial_json": ""})),
+        delta(4, json!({"type": "input_json_delta", "partial_json": "2}"})),
+        stop(3),
+        stop(4),
+        json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 20,
+            "output_tokens_details": {"thinking_tokens": 10}}}),
+        json!({"type": "message_stop"}),
+    ]
+}
+
+#[test]
+fn the_events_of_anthropic() {
+    let expected = vec![
+        used(90, 1, 60, 0),
+        thought("Hm, ä."),
+        sealed(json!({"type": "thinking", "thinking": "Hm, ä.", "signature": "sig"})),
+        sealed(json!({"type": "redacted_thinking", "data": "xyz"})),
+        text("Hello 🦀"),
+        started(0, "c1", "look"),
+        started(1, "c2", "hear"),
+        arguments(1, "{\"b\":"),
+        arguments(1, "2}"),
+        ended(0),
+        ended(1),
+        used(90, 20, 60, 10),
+        stopped(StopReason::ToolUse),
+    ];
+    check(&anthropic(), &anthropic_events(), expected);
+}
+
+#[test]
+fn a_call_that_was_cut_at_the_most_that_may_be_said_is_never_whole() {
+    let cut = |reason: &str| {
+        [
+            json!({"type": "content_block_start", "index": 0,
+                "content_block": {"type": "tool_use", "id": "c1", "name": "look", "input": {}}}),
+            json!({"type": "content_block_delta", "index": 0,
+                "delta": {"type": "input_json_delta", "partial_json": "{\"a\""}}),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "message_delta", "delta": {"stop_reason": reason}}),
+            json!({"type": "message_stop"}),
+        ]
+    };
+    let begun = [started(0, "c1", "look"), arguments(0, "{\"a\"")];
+    let with = |more: Given| begun.iter().cloned().chain(more).collect::<Given>();
+    check(&anthropic(), &cut("max_tokens"), with(vec![stopped(StopReason::MaxTokens)]));
+    check(&anthropic(), &cut("model_context_window_exceeded"), with(vec![stopped(StopReason::MaxTokens)]));
+    check(&anthropic(), &cut("tool_use"), with(vec![ended(0), stopped(StopReason::ToolUse)]));
+    let refused = Err(Fault::Failed(Error::ContentFiltered("the answer ended with refusal".into())));
+    check(&anthropic(), &cut("refusal"), with(vec![refused]));
+    check(&anthropic(), &cut("tool_use")[..3], with(vec![reset()]));
+
+    check(
+        &chat(),
+        &[
+            calls(json!([{"index": 0, "id": "c1", "function": {"name": "look", "arguments": "{\"a\""}}])),
+            chunk(json!({}), Some("length")),
+        ],
+        with(vec![stopped(StopReason::MaxTokens)]),
+    );
+}
+
+#[test]
+fn what_is_no_event_and_what_has_no_end_is_no_answer() {
+    for wire in [responses(), chat(), anthropic()] {
+        assert_eq!(decode(&wire, &[b": here\n\n"]), [reset()], "{}", wire.path());
+        let given = decode(&wire, &[b"data: not JSON\n\n"]);
+        assert!(matches!(given[..], [Err(Fault::Failed(Error::Provider(_)))]), "{given:?}");
+    }
+    let many = |index: usize| {
+        calls(json!([{"index": index, "id": index.to_string(), "function": {"name": "look"}}]))
+    };
+    let many: Vec<Value> = (0..=CALLS_MAX).map(many).collect();
+    let given = decode(&chat(), &[stream(&many).as_bytes()]);
+    assert_eq!(given.len(), CALLS_MAX + 1);
+    assert!(matches!(given.last().unwrap(), Err(Fault::Failed(Error::Provider(_)))));
+}
+
+fn cases() -> Config {
+    let cases = match std::env::var("RUNYARD_PROOF").as_deref() {
+        Ok("quick") => 64,
+        Ok("soak") => 20_000,
+        _ => 512,
+    };
+    Config { cases, failure_persistence: None, ..Config::default() }
+}
+
+fn all() -> [(Wire, Vec<Value>); 3] {
+    [(responses(), responses_events()), (chat(), chat_events()), (anthropic(), anthropic_events())]
+}
+
+#[test]
+fn d10_any_cutting_of_the_bytes_gives_the_same_events() {
+    let answers: Vec<(Wire, String, Given)> = all()
+        .into_iter()
+        .map(|(wire, events)| {
+            let bytes = stream(&events);
+            let whole = decode(&wire, &[bytes.as_bytes()]);
+            (wire, bytes, whole)
+        })
+        .collect();
+    let asked = (0..answers.len(), prop::collection::vec(any::<prop::sample::Index>(), 0..40));
+    let done = TestRunner::new(cases()).run(&asked, |(which, cuts)| {
+        let (wire, bytes, whole) = &answers[which];
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len())).collect();
+        cuts.extend([0, bytes.len()]);
+        cuts.sort_unstable();
+        let pieces: Vec<&[u8]> = cuts.windows(2).map(|two| &bytes.as_bytes()[two[0]..two[1]]).collect();
+        prop_assert_eq!(&decode(wire, &pieces), whole);
+        Ok(())
+    });
+    done.unwrap();
+}
+
+#[test]
+fn d10_an_answer_that_breaks_off_anywhere_is_a_beginning_of_the_whole_one_and_is_never_taken_for_it() {
+    for (wire, events) in all() {
+        let bytes = stream(&events);
+        let whole = decode(&wire, &[bytes.as_bytes()]);
+        for at in 0..bytes.len() {
+            let mut given = decode(&wire, &[&bytes.as_bytes()[..at]]);
+            let end = given.pop().unwrap();
+            if end == stopped(StopReason::ToolUse) {
+                // Its end was said, and only what it cost may be missing.
+                assert!(bytes[..at].contains("tool_calls\"") || bytes[..at].contains("stop_reason"), "{at}");
+                continue;
+            }
+            assert_eq!(end, reset(), "{} at {at}", wire.path());
+            assert_eq!(given, whole[..given.len()], "{} at {at}", wire.path());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn whatever_a_provider_sends_there_is_an_end_and_calls_are_told_in_order(
+        which in 0..3_usize,
+        lines in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..30),
+    ) {
+        // Events of an answer in any order, again and again, and now and then one of another wire.
+        let all = all();
+        let bytes: String = lines.iter().map(|(from, event)| {
+            let (_, events) = &all[if from.index(8) == 0 { from.index(3) } else { which }];
+            stream(&[events[event.index(events.len())].clone()])
+        }).collect();
+        let given = decode(&all[which].0, &[bytes.as_bytes()]);
+        let ends = given.iter().filter(|given| matches!(given, Err(_) | Ok(ModelEvent::Stopped(_)))).count();
+        prop_assert_eq!(ends, 1);
+        let mut open: Vec<bool> = Vec::new();
+        for event in given.into_iter().flatten() {
+            match event {
+                ModelEvent::ToolCallStarted { index, .. } => {
+                    prop_assert_eq!(index as usize, open.len());
+                    open.push(true);
+                }
+                ModelEvent::ToolCallArguments { index, .. } => prop_assert!(open[index as usize]),
+                ModelEvent::ToolCallEnded { index } => {
+                    prop_assert!(std::mem::replace(&mut open[index as usize], false));
+                }
+                _ => {}
+            }
+        }
+    }
+}
