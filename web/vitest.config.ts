@@ -10,6 +10,9 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["runyard-source"], externalConditions: ["runyard-source"] } },
   test: {
     include: ["packages/*/test/**/*.test.{ts,tsx}", "apps/console/test/**/*.test.{ts,tsx}"],
+    // What is waited for is waited for long, since a machine may be busy; nothing is measured by it.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     execArgv: ["--expose-gc", ...exactNumbers],
   },
 });

@@ -62,6 +62,8 @@ async function navigation(session, run, count) {
 async function live(session, run) {
   const proxy = await Proxy.start(() => yard.hub.port);
   proxy.pace(run, EVENTS_A_SECOND);
+  // The run has ended: without this the page would read what is stored, and not follow what happens.
+  proxy.claim(run, 1);
   const context = await contextOf(browser, session, { viewport: { width: 1440, height: 900 }, locale: "en-GB", baseURL: proxy.url });
   const page = await context.newPage();
   await page.goto(`/runs/${run}`);

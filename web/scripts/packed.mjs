@@ -1,5 +1,5 @@
-// Packs both packages, installs them into a copy of examples/blank as a stranger would, checks and builds it, and serves it
-// with a proxy to a hub. Nothing comes from the network: React and Vite are those of this workspace.
+// Packs both packages, installs them into a copy of examples/blank as a stranger would, checks it, and serves it with a proxy
+// to a hub: as somebody works on it, or built. Nothing comes from the network: React and Vite are those of this workspace.
 //
 //   node scripts/packed.mjs [http://127.0.0.1:4710] [dev|preview]
 
@@ -31,7 +31,7 @@ export function makeApp() {
   return { folder, app };
 }
 
-/** Makes the app, checks its types, builds it and serves it; `close` ends that and removes it. */
+/** Makes the app, checks its types and serves it, built unless in dev mode; `close` ends that and removes it. */
 export async function serveApp({ hub = "http://127.0.0.1:4710", mode = "preview", port = 0 } = {}) {
   const { folder, app } = makeApp();
   process.env.RUNYARD_HUB = hub;
@@ -39,10 +39,7 @@ export async function serveApp({ hub = "http://127.0.0.1:4710", mode = "preview"
   const vite = await import(pathToFileURL(join(WEB, "node_modules/vite/dist/node/index.js")).href);
   const config = { root: app, logLevel: "warn", configFile: join(app, "vite.config.ts") };
   const listen = { host: "127.0.0.1", port, strictPort: port !== 0 };
-  await vite.build(config);
-  const [serve, options] = mode === "dev" ? [vite.createServer, { server: listen }] : [vite.preview, { preview: listen }];
-  const server = await serve({ ...config, ...options });
-  if (mode === "dev") await server.listen();
+  const server = await (mode === "dev" ? develop(vite, config, listen) : preview(vite, config, listen));
   const url = server.resolvedUrls.local[0].replace(/\/$/, "");
   const remove = () => rmSync(folder, { recursive: true, force: true });
   // Vite may still write there what it was preparing.
@@ -52,6 +49,16 @@ export async function serveApp({ hub = "http://127.0.0.1:4710", mode = "preview"
     remove();
   };
   return { url, app, close };
+}
+
+async function develop(vite, config, listen) {
+  const server = await vite.createServer({ ...config, server: listen });
+  return server.listen();
+}
+
+async function preview(vite, config, listen) {
+  await vite.build(config);
+  return vite.preview({ ...config, preview: listen });
 }
 
 function run(command, words, cwd) {

@@ -36,6 +36,13 @@ test("c22 the chosen hunks and nothing else reach the files, and are taken back 
   expect(booking, "the hunk that was left out").not.toContain("return false");
   expect(await read("docs/prices.md")).toContain("A begun metre counts whole.");
   expect(await read("docs/changes.md")).toBe("");
+  // Everywhere it is told as what it was: a part.
+  await run.go();
+  await expect(run.feed).toContainText(words("run.applyChosen", { files: "2 files", of: 3 }));
+  const end = page.getByRole("region", { name: words("run.outcomeLabel") });
+  await expect(end).toContainText(words("run.completedPart"));
+  await expect(end).toContainText(words("run.appliedPart"));
+  await run.go("/diff");
 
   await page.getByRole("button", { name: /^Undo/ }).click();
   await page.getByRole("dialog").getByRole("button", { name: /takes back/ }).click();
@@ -51,6 +58,9 @@ test("c22 the chosen hunks and nothing else reach the files, and are taken back 
   await RunPage.open(page, id, { part: "/diff" });
   await expect(page.locator("[data-apply-status]")).toHaveText(new RegExp(`^${words("diff.status.undone")}`));
   await expect(page.getByText(words("diff.over.undone"))).toBeVisible();
+  await run.go();
+  await expect(end).toContainText(words("run.applyStatus.undone"));
+  await run.go("/diff");
   await expect(page.getByRole("button", { name: /^Undo/ })).toHaveCount(0);
 });
 
@@ -70,6 +80,12 @@ test("c22 a comment on a line goes back to the agent, which does better", async 
   expect(String(told?.payload["text"])).toContain("docs/changes.md:4: Leave this one out of the list.");
   await expect(page.getByText("Releasing a berth says whether there was one.")).toHaveCount(0);
   await run.shows("needs_approval");
+  // What is decided on now is there to be looked at, all of it, without leaving the page.
+  await expect(page.getByText(words("diff.anewPlain"))).toBeVisible();
+  for (const text of ["A berth that is taken is not given away again.", "A begun metre counts whole.", "!berth.ship"]) {
+    await expect(page.locator(".diffs").getByText(text).first()).toBeVisible();
+  }
+  await expect(page.getByText(words("diff.loadingFile"))).toHaveCount(0);
 });
 
 test("c13 where the person's own file changed in the same place, nothing is written and the run says so", async ({ yard, page }) => {

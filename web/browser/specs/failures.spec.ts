@@ -4,7 +4,14 @@ import { homedir } from "node:os";
 import { FAILURE_KINDS, RUN_CODES } from "../support/codes.ts";
 import { RunPage } from "../support/run-page.ts";
 import { expect, test } from "../support/test.ts";
-import { LANGUAGES, words } from "../support/words.ts";
+import { type Language, LANGUAGES, words } from "../support/words.ts";
+
+/** What the dictionary has for a failure, as it is drawn. */
+function dictionary(name: string, part: "title" | "next", language: Language): string {
+  const text = words(`failures.${name}.${part}`, {}, language).replaceAll("`", "");
+  expect(/\p{Script=Han}/u.test(text), `${text} is ${language}`).toBe(language === "zh");
+  return text;
+}
 
 /** What a card never says. */
 const EMPTY_WORDS = /something went wrong|出错了|unknown error/i;
@@ -21,10 +28,10 @@ for (const language of LANGUAGES) {
         await run.shows("failed", language);
         const card = run.failure;
         await expect(card).toHaveAttribute("data-code", code);
-        await expect(card.getByRole("heading", { level: 2 })).toHaveText(words(`failures.${code}.title`, {}, language));
+        await expect(card.getByRole("heading", { level: 2 })).toHaveText(dictionary(code, "title", language));
         await expect(card.getByText(code, { exact: true })).toBeVisible();
         await expect(card.getByText(message ?? "", { exact: true })).toBeVisible();
-        await expect(card.getByRole("listitem").first()).toHaveText(words(`failures.${code}.next`, {}, language).replaceAll("`", ""));
+        await expect(card.getByRole("listitem").first()).toHaveText(dictionary(code, "next", language));
         const text = await page.locator("body").innerText();
         expect(text).not.toContain(homedir());
         expect(text).not.toMatch(EMPTY_WORDS);
@@ -34,11 +41,15 @@ for (const language of LANGUAGES) {
     test("c16 every way in which a backend fails is named beside the run's code", async ({ yard, page }) => {
       const runs = await Promise.all(FAILURE_KINDS.map(async ({ code }) => ({ kind: code, id: await yard.start(`fails-${code}`) })));
       for (const { kind, id } of runs) {
-        const { code } = await yard.api.until(id, "failed");
+        const { code = "" } = await yard.api.until(id, "failed");
         const run = await RunPage.open(page, id);
-        await expect(run.failure).toHaveAttribute("data-code", code ?? "");
-        await expect(run.failure).toContainText(kind);
-        await expect(run.failure.getByRole("listitem").first()).not.toBeEmpty();
+        const card = run.failure;
+        await expect(card).toHaveAttribute("data-code", code);
+        await expect(card.getByRole("heading", { level: 2 })).toHaveText(dictionary(code, "title", language));
+        await expect(card).toContainText(words("common.failureKind", { kind }, language));
+        // What to do after this kind, beside what to do after the code, where that is something else.
+        const steps = [code, kind].map((name) => dictionary(name, "next", language));
+        await expect(card.getByRole("listitem")).toHaveText([...new Set(steps)]);
       }
     });
   });

@@ -4,6 +4,7 @@
 import { everything } from "../support/everything.ts";
 import { RunPage } from "../support/run-page.ts";
 import { expect, test } from "../support/test.ts";
+import { words } from "../support/words.ts";
 
 test("c24 what an agent writes stays text", async ({ yard, page }) => {
   const id = await yard.start("hostile");
@@ -18,10 +19,16 @@ test("c24 what an agent writes stays text", async ({ yard, page }) => {
   await expect(link).toHaveAttribute("rel", /noopener/);
   await expect(page.getByRole("main")).toContainText("evil.example");
   await expect(run.panel()).toContainText("U+202E");
-  for (const part of ["/transcript", "?view=json", "?view=full"]) {
+  for (const [part, drawn] of [
+    ["/transcript", page.getByRole("region", { name: words("run.tab.transcript") }).getByText("<script>window.evil = 2</script>").first()],
+    ["?view=full", run.feed.getByText("<script>window.evil = 2</script>").first()],
+    ["?view=json", run.rows.filter({ hasText: "run.approval.requested" })],
+  ] as const) {
     await run.go(part);
+    await expect(drawn).toBeVisible();
     expect(await page.locator("#evil").count()).toBe(0);
     expect(await page.locator("main img").count()).toBe(0);
+    expect(await page.evaluate(() => "evil" in window)).toBe(false);
   }
   await yard.api.through(id);
 });

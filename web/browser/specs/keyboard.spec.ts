@@ -84,6 +84,30 @@ test("c20 from a new run to its applied changes without a pointer", async ({ yar
   expect(await readFile(join(folder, "docs/prices.md"), "utf8")).toContain("A begun metre counts whole.");
 });
 
+test("c20 a line is commented on and a hunk left out without a pointer", async ({ yard, page }) => {
+  const id = await yard.start("edits", "Count begun metres whole", { workspace: await yard.repository() });
+  await yard.api.asked(id);
+  await RunPage.open(page, id, { part: "/diff" });
+  await expect(page.getByText("Releasing a berth says whether there was one.").first()).toBeVisible();
+  await page.keyboard.press("n");
+  await tabTo(page, new RegExp(`^button ${words("diff.commentOn", { line: 4 })}`));
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("Leave this one out of the list.");
+  await page.keyboard.press("Control+Enter");
+  await expect(page.getByText("Leave this one out of the list.")).toBeVisible();
+  expect(await focused(page), "one goes on where one was").toMatch(new RegExp(words("diff.commentOn", { line: 4 })));
+
+  const second = words("diff.hunkLabel", { number: 2, path: "src/booking.js" });
+  for (let hunk = 0; hunk < 6 && (await focused(page)) !== `div ${second}`; hunk += 1) await page.keyboard.press("n");
+  expect(await focused(page)).toBe(`div ${second}`);
+  await page.keyboard.press("Tab");
+  expect(await marked(page)).toBe(true);
+  await page.keyboard.press("ArrowRight");
+  const choice = page.getByRole("radiogroup", { name: second });
+  await expect(choice.getByRole("radio", { name: words("diff.leaveOut") })).toBeChecked();
+  await expect(page.getByRole("button", { name: /^Apply 3 files/ })).toContainText("4 hunks");
+});
+
 test("c20 the keys of a page are listed, and the list is left with Escape", async ({ yard, page }) => {
   const run = await RunPage.open(page, await yard.start("waits"));
   await expect(run.rows.first()).toBeVisible();

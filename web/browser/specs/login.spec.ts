@@ -26,6 +26,11 @@ test.describe("a link", () => {
     await second.goto(link);
     await expect(second.getByRole("main")).toContainText(/used/);
     expect(second.url()).not.toContain(new URL(link).hash.slice(1));
+    // A fresh link in the same tab changes only what stands behind the number sign.
+    const fresh = new URL(await yard.link());
+    await second.evaluate((hash) => (location.hash = hash), fresh.hash);
+    await second.waitForURL((url) => url.pathname.startsWith("/runs"));
+    expect(second.url()).not.toContain(fresh.hash.slice(1));
     await again.close();
     await context.close();
     expect(watch.unexpected()).toEqual([]);

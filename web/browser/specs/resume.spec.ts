@@ -1,7 +1,7 @@
 // A run goes on being shown as it is: after a reload, a lost connection and the death of the hub, without a gap and without a double.
 // clause: C08
 import { RunPage } from "../support/run-page.ts";
-import { numbers, whole } from "../support/timeline.ts";
+import { numbers, untilQuiet, whole } from "../support/timeline.ts";
 import { expect, test } from "../support/test.ts";
 import { Yard } from "../support/yard.ts";
 import { words } from "../support/words.ts";
@@ -16,7 +16,7 @@ test("c08 a reload in the midst of a run shows the same timeline, and goes on", 
   await page.reload();
   await expect.poll(() => run.lastSequence()).toBeGreaterThan(1500);
   await page.reload();
-  await eventuallyQuiet(yard, run);
+  await untilQuiet(yard, run);
   const events = await yard.api.events(id);
   expect(await whole(run)).toBe(`1-${events.length}`);
 });
@@ -34,7 +34,7 @@ test("c08 a lost connection is said, and what came meanwhile is there afterwards
   expect(await run.lastSequence(), "nothing came through").toBeLessThan(100);
   wire.mend();
   await expect(run.link).toHaveAttribute("data-link", "live");
-  await eventuallyQuiet(yard, run);
+  await untilQuiet(yard, run);
   expect(await whole(run)).toBe(`1-${(await yard.api.events(id)).length}`);
 });
 
@@ -58,7 +58,7 @@ test("j05 the hub is killed in the midst of a run: the page says so, and goes on
     await again.getByRole("button", { name: words("login.logIn") }).click();
     await expect(again).toHaveCount(0);
     await expect(run.link).toHaveAttribute("data-link", "live");
-    await eventuallyQuiet(yard, run);
+    await untilQuiet(yard, run);
     const events = await yard.api.events(id);
     expect(events.map((event) => event.sequence)).toEqual(events.map((_, index) => index + 1));
     expect(await whole(run)).toBe(`1-${events.length}`);
@@ -84,16 +84,3 @@ test("c08 a run that is over is shown whole after a reload, and its stream is no
   expect(await numbers(run)).toEqual(before);
   expect(wire.streams(id)).toBeLessThanOrEqual(opened * 2);
 });
-
-/** Until the page has all that the hub has, and nothing more comes by itself. */
-async function eventuallyQuiet(yard: Yard, run: RunPage): Promise<void> {
-  let before = -1;
-  await expect
-    .poll(async () => {
-      const { length } = await yard.api.events(run.id);
-      const still = length === before && (await run.lastSequence()) === length;
-      before = length;
-      return still;
-    }, { intervals: [500], timeout: 120_000 })
-    .toBe(true);
-}

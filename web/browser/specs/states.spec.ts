@@ -67,6 +67,7 @@ for (const [state, type] of [["created", "run.created"], ["accepted", "run.accep
     const event = (await yard.api.events(id)).find((each) => each.type === type);
     if (event === undefined) throw new Error(`no ${type}`);
     wire.holdAt(id, event.sequence);
+    wire.claim(id, event.sequence);
     const run = await RunPage.open(page, id, { base: wire.url });
     await run.shows(state);
     await run.showsLast(event);

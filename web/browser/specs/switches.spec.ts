@@ -1,8 +1,20 @@
 // Switching theme and language changes colours and words, and nothing else.
 // clause: C20
+import type { Page } from "@playwright/test";
 import { RunPage } from "../support/run-page.ts";
 import { expect, test } from "../support/test.ts";
-import { words } from "../support/words.ts";
+import { type Language, words } from "../support/words.ts";
+
+const NAMES: Record<Language, string> = { en: "English", zh: "中文" };
+
+/** Chooses a theme, and then a language; `from` is the one in which the page is. */
+async function toSwitch(page: Page, theme: "light" | "dark" | "contrast", language: Language, from: Language = "en"): Promise<void> {
+  const choice = (key: string, name: string) => page.getByRole("group", { name: words(key, {}, from) }).getByRole("button", { name });
+  await choice("common.theme.name", words(`common.theme.${theme}`, {}, from)).click();
+  await expect(page.locator("html")).toHaveAttribute("data-theme", theme);
+  await choice("common.language.name", NAMES[language]).click();
+  await expect(page.locator("html")).toHaveAttribute("lang", language === "zh" ? /^zh/ : "en");
+}
 
 test("c20 theme and language are switched in the midst of a run: place, choice and stream stay", async ({ yard, page, wire }) => {
   const id = await yard.start("bursts");
@@ -25,10 +37,7 @@ test("c20 theme and language are switched in the midst of a run: place, choice a
   const [before, streams, sequence] = [await facts(), wire.streams(id), await run.lastSequence()];
   expect(before.scroll).toBeGreaterThan(0);
 
-  await page.getByRole("group", { name: words("common.theme.name") }).getByRole("button", { name: words("common.theme.dark") }).click();
-  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
-  await page.getByRole("group", { name: words("common.language.name") }).getByRole("button", { name: "中文" }).click();
-  await expect(page.locator("html")).toHaveAttribute("lang", /^zh/);
+  await toSwitch(page, "dark", "zh");
   await run.shows("running", "zh");
   expect(await facts()).toEqual(before);
   expect(wire.streams(id), "no stream was opened anew").toBe(streams);
@@ -40,6 +49,32 @@ test("c20 theme and language are switched in the midst of a run: place, choice a
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
   await expect(page.locator("html")).toHaveAttribute("lang", /^zh/);
   await run.shows("running", "zh");
+});
+
+test("c20 an opened row and a half-written reason stay as they are when theme and language are switched", async ({ yard, page }) => {
+  const id = await yard.start("story", "Find out why a berth is booked twice", { workspace: await yard.repository() });
+  const first = await yard.api.asked(id);
+  await yard.api.approve(first);
+  await yard.api.asked(id, first.id);
+  const run = await RunPage.open(page, id);
+  const row = run.feed.locator('[data-kind="tool"]').filter({ hasText: "sh tests/run.sh" });
+  await row.getByRole("button").first().click();
+  const output = row.getByText("ok 1 - a ship that fits");
+  await expect(output).toBeVisible();
+  await run.panel().getByRole("button", { name: words("approvals.reject") }).click();
+  const reason = (language: Language) => run.panel(language).getByRole("textbox", { name: words("approvals.reason", {}, language) });
+  await reason("en").pressSequentially("Not before the ta");
+  for (const [theme, language, from] of [["dark", "zh", "en"], ["contrast", "en", "zh"]] as const) {
+    await toSwitch(page, theme, language, from);
+    await run.shows("needs_approval", language);
+    await expect(row.getByRole("button").first()).toHaveAttribute("aria-expanded", "true");
+    await expect(output).toBeVisible();
+    await expect(reason(language)).toHaveValue("Not before the ta");
+  }
+  await reason("en").press("End");
+  await reason("en").pressSequentially("bles agree");
+  await expect(reason("en")).toHaveValue("Not before the tables agree");
+  await yard.api.through(id);
 });
 
 test("c20 the server draws the chosen theme and language itself, so nothing flashes", async ({ yard, context }) => {

@@ -12,6 +12,8 @@ export interface Everything {
   cancelled: string;
   artifact: string;
   approval: string;
+  /** The number of the story's first command. */
+  call: number;
 }
 
 const PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -32,6 +34,8 @@ async function fill(yard: Yard, agents: typeof AGENTS): Promise<Everything> {
   const story = await yard.start(agents.story, "Find out why a berth is booked twice, and mend it", { workspace: await yard.repository("pier") });
   const artifact = await addArtifacts(yard, story);
   await api.through(story);
+  const call = (await api.events(story)).find(({ type, payload }) => type === "run.tool.call" && payload["tool"] === "shell")?.sequence;
+  if (call === undefined) throw new Error("the story has no command");
   const [waiting, review, question, failed, running] = await Promise.all([
     yard.start(agents.shell, "Check the prices of the winter season"),
     yard.start(agents.edits, "Count begun metres whole, and say so in the docs", { workspace: await yard.repository("marina") }),
@@ -45,7 +49,7 @@ async function fill(yard: Yard, agents: typeof AGENTS): Promise<Everything> {
   const approval = await api.asked(waiting);
   await Promise.all([api.asked(review), api.asked(question), api.until(failed, "failed"), api.until(running, "running"), api.until(cancelled, "cancelled")]);
   await api.post("/policy/rules", { effect: "deny", kind: "write", match: "migrations/**" });
-  return { story, waiting, review, question, failed, running, cancelled, artifact, approval: approval.id };
+  return { story, waiting, review, question, failed, running, cancelled, artifact, approval: approval.id, call };
 }
 
 /** A page, a picture and a text; gives the page's id. */

@@ -3,13 +3,15 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Event } from "./api.ts";
+import { Pace } from "./pace.ts";
 
 /** What becomes of an event of a run: itself, another, or nothing. */
 export type Rewrite = (event: Event) => Event | undefined;
 
 const STREAM = /^\/api\/v1\/runs\/([^/]+)\/stream/;
-/** Where a page asks for events that it misses. */
-const EVENTS = "/api/v1/actions/run_events/invoke";
+/** Where a page asks for events that it misses, and how many there are. */
+export const EVENTS = "/api/v1/actions/run_events/invoke";
+const RUN = "/api/v1/actions/run_show/invoke";
 
 export class Proxy {
   /** How often each path was asked for, without its query. */
@@ -18,7 +20,8 @@ export class Proxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #rewrites = new Map<string, Rewrite>();
-  readonly #paces = new Map<string, number>();
+  readonly #paces = new Map<string, Pace>();
+  readonly #stored = new Map<string, number>();
   #open = true;
 
   private constructor(target: () => number) {
@@ -62,14 +65,21 @@ export class Proxy {
     this.#rewrites.set(run, how);
   }
 
+  /** Says that a run has so many events. */
+  claim(run: string, stored: number): void {
+    this.#stored.set(run, stored);
+  }
+
   /** Lets a run's events through up to this one; the stream then stays open and says nothing. */
   holdAt(run: string, sequence: number): void {
     this.rewrite(run, (event) => (event.sequence <= sequence ? event : undefined));
   }
 
   /** Lets a run's events through so many a second, as if they happened now. */
-  pace(run: string, eventsASecond: number): void {
-    this.#paces.set(run, eventsASecond);
+  pace(run: string, eventsASecond: number): Pace {
+    const pace = new Pace(eventsASecond);
+    this.#paces.set(run, pace);
+    return pace;
   }
 
   async stop(): Promise<void> {
@@ -92,11 +102,18 @@ export class Proxy {
       const run = STREAM.exec(path)?.[1] ?? "";
       const [how, pace] = [this.#rewrites.get(run), this.#paces.get(run)];
       if (path === EVENTS && this.#rewrites.size > 0) {
-        rewritePage(from, answer, (event) => (this.#rewrites.get(event.runId) ?? same)(event));
+        rewriteAnswer(from, answer, (data) => {
+          const all: Event[] = data.events;
+          data.events = all.map((event) => (this.#rewrites.get(event.runId) ?? same)(event)).filter((event) => event !== undefined);
+        });
+      } else if (path === RUN && this.#stored.size > 0) {
+        rewriteAnswer(from, answer, ({ run }) => {
+          run.lastSequence = this.#stored.get(run.id) ?? run.lastSequence;
+        });
       } else {
         answer.writeHead(from.statusCode ?? 502, from.headers);
         if (from.statusCode === 200 && how !== undefined) rewriteStream(from, answer, how);
-        else if (from.statusCode === 200 && pace !== undefined) paceStream(from, answer, pace);
+        else if (from.statusCode === 200 && pace !== undefined) pace.stream(from, answer);
         else from.pipe(answer);
       }
       from.on("error", () => answer.destroy());
@@ -132,42 +149,13 @@ function rewriteStream(from: IncomingMessage, answer: ServerResponse, how: Rewri
   from.on("end", () => (held ? undefined : answer.end()));
 }
 
-function rewritePage(from: IncomingMessage, answer: ServerResponse, how: Rewrite): void {
+function rewriteAnswer(from: IncomingMessage, answer: ServerResponse, how: (data: any) => void): void {
   let text = "";
   from.setEncoding("utf8");
   from.on("data", (chunk: string) => (text += chunk));
   from.on("end", () => {
     const envelope = JSON.parse(text);
-    if (envelope.ok === true) {
-      const all: Event[] = envelope.data.events;
-      envelope.data.events = all.map(how).filter((event) => event !== undefined);
-    }
+    if (envelope.ok === true) how(envelope.data);
     answer.writeHead(from.statusCode ?? 502, { "content-type": "application/json" }).end(JSON.stringify(envelope));
   });
-}
-
-const TICK_MS = 10;
-
-function paceStream(from: IncomingMessage, answer: ServerResponse, eventsASecond: number): void {
-  const waiting: string[] = [];
-  let text = "";
-  let ended = false;
-  from.setEncoding("utf8");
-  from.on("data", (chunk: string) => {
-    text += chunk;
-    const blocks = text.split("\n\n");
-    text = blocks.pop() ?? "";
-    waiting.push(...blocks);
-  });
-  from.on("end", () => (ended = true));
-  const began = Date.now();
-  let sent = 0;
-  const timer = setInterval(() => {
-    const due = Math.floor(((Date.now() - began) / 1000) * eventsASecond);
-    const now = waiting.splice(0, Math.max(0, due - sent));
-    sent += now.length;
-    if (now.length > 0) answer.write(now.map((block) => `${block}\n\n`).join(""));
-    if (ended && waiting.length === 0) answer.end();
-  }, TICK_MS);
-  answer.on("close", () => clearInterval(timer));
 }

@@ -75,6 +75,13 @@ export class RunPage {
     return Number(text?.slice(1));
   }
 
+  /** Shows the timeline in another way, in the page as it is. */
+  async view(name: "compact" | "full" | "json"): Promise<void> {
+    const view = this.page.getByRole("group", { name: words("run.viewLabel") }).getByRole("button", { name: words(`run.view.${name}`), exact: true });
+    await view.click();
+    await expect(view).toHaveAttribute("aria-pressed", "true");
+  }
+
   /** A link of the run's own navigation. */
   tab(name: string): Locator {
     return this.page.getByRole("navigation", { name: "Run" }).getByRole("link", { name });

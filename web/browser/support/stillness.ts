@@ -1,5 +1,5 @@
 // Watches from inside the page whether anything moves by itself: the browser's own layout shifts, and where one thing stands in each frame.
-import type { Page } from "@playwright/test";
+import { expect, type Page } from "@playwright/test";
 
 interface Seen {
   shift: number;
@@ -41,6 +41,23 @@ export async function watchStillness(page: Page): Promise<void> {
 /** Remembers every place at which this stands from now on. */
 export async function follow(page: Page, selector: string): Promise<void> {
   await page.evaluate((what) => (window as unknown as Watching).__still.follow(what), selector);
+}
+
+/** Waits until a page shows the same for a while: streams stay open, so a network that is idle is nothing to wait for. */
+export async function untilStill(page: Page): Promise<void> {
+  let before = "";
+  await expect
+    .poll(async () => {
+      const last = before;
+      before = steady(await page.locator("body").ariaSnapshot());
+      return before === last;
+    }, { intervals: [700] })
+    .toBe(true);
+}
+
+/** What a page says, without the times that pass while one looks. */
+export function steady(tree: string): string {
+  return tree.replace(/\d+ ?(ms|s|m|h|d)\b( \d+ ?(s|m|h)\b)?/g, "some time");
 }
 
 /** What has moved so far. */

@@ -27,15 +27,18 @@ interface OfWorker {
   session: Session;
 }
 
+/** A hub as long as it is used; tests that extend with it share theirs with no others. */
+export const yardOfItsOwn: [(none: object, use: (yard: Yard) => Promise<void>) => Promise<void>, { scope: "worker" }] = [
+  async ({}, use) => {
+    const yard = await Yard.start();
+    await use(yard);
+    await yard.hub.remove();
+  },
+  { scope: "worker" },
+];
+
 export const test = base.extend<OfTest, OfWorker>({
-  yard: [
-    async ({}, use) => {
-      const yard = await Yard.start();
-      await use(yard);
-      await yard.hub.remove();
-    },
-    { scope: "worker" },
-  ],
+  yard: yardOfItsOwn,
   session: [
     async ({ yard }, use) => {
       await use(await logIn(await yard.link()));

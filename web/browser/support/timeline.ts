@@ -1,5 +1,7 @@
 // The timeline, of which only what is in view is there: its rows as numbers, now and from the first to the last.
+import { expect } from "@playwright/test";
 import type { RunPage } from "./run-page.ts";
+import type { Yard } from "./yard.ts";
 
 /** The numbers of the rows that are drawn, from top to bottom. A turn's own row counts all that is in the turn, so it is left out. */
 export function numbers(run: RunPage): Promise<number[]> {
@@ -41,6 +43,19 @@ export async function whole(run: RunPage): Promise<string> {
     return [...found].sort((a, b) => a - b);
   });
   return ranges(all);
+}
+
+/** Waits until the page has all that the hub has, which is more than this, and nothing more comes by itself; says how much it is. */
+export async function untilQuiet(yard: Yard, run: RunPage, moreThan = 0): Promise<number> {
+  let stored = 0;
+  await expect
+    .poll(async () => {
+      const before = stored;
+      stored = (await yard.api.events(run.id)).length;
+      return stored > moreThan && stored === before && (await run.lastSequence()) === stored;
+    }, { intervals: [500], timeout: 120_000 })
+    .toBe(true);
+  return stored;
 }
 
 function ranges(numbers: number[]): string {

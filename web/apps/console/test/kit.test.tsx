@@ -6,7 +6,7 @@ import { keysText } from "../src/app/key-help";
 import { loggedInAgain } from "../src/app/logins";
 import { prefer } from "../src/app/preferences";
 import { startShortcuts, useShortcut } from "../src/app/shortcuts";
-import { maybe, setLanguage, t } from "../src/i18n";
+import { maybe, plural, setLanguage, t } from "../src/i18n";
 import { Button, Cost, durationText, effect, EffectButton, ErrorNote, FailureCard, StatePill, STATES, tokensText, visible } from "../src/ui";
 import { setPageTitle, setWaiting } from "../src/ui/page";
 
@@ -188,6 +188,10 @@ describe("numbers", () => {
   });
   it("has tenths only below ten seconds", () => {
     expect([durationText(312, true), durationText(9_960, true), durationText(51_400, true)]).toEqual(["0.3s", "9s", "51s"]);
+  });
+  it("one of something is not called many", () => {
+    const counts = [plural(1, "policy.countOne", "policy.count"), plural(1, "audit.countOne", "audit.count"), plural(2, "audit.countOne", "audit.count")];
+    expect(counts).toEqual(["1 rule", "1 entry", "2 entries"]);
   });
   it("tokens are short", () => {
     expect([980, 1200, 118_400, 1_240_000].map(tokensText)).toEqual(["980", "1.2k", "118k", "1.2M"]);

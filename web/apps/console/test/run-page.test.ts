@@ -1,5 +1,5 @@
 // C20: what the run page makes of a run, apart from how it looks.
-import type { Row, RowContent, Rows, RunEvent, RunState, RunView } from "@runyard/react";
+import type { ApprovalEntry, Row, RowContent, Rows, RunEvent, RunState, RunView } from "@runyard/react";
 import { describe, expect, it } from "vitest";
 import { refusal } from "../src/pages/run/allowed";
 import { stepsOf, STEPS_SHOWN } from "../src/pages/run/lifecycle";
@@ -10,7 +10,19 @@ import { clipped } from "../src/pages/run/timeline/rows/message";
 import { bounded } from "../src/pages/run/timeline/rows/tool";
 import { lowerBound, ShownRows } from "../src/pages/run/timeline/shown";
 import { transcriptMarkdown, transcriptOf } from "../src/pages/run/transcript-text";
-import { anchorOf, degradedText, diffText, outcomeText, runTitle, takesBack } from "../src/pages/run/words";
+import {
+  anchorOf,
+  degradedText,
+  diffText,
+  noDiffText,
+  outcomeText,
+  patchText,
+  rowDuration,
+  runTitle,
+  takesBack,
+  timeOf,
+  tookText,
+} from "../src/pages/run/words";
 import { spanText } from "../src/ui";
 
 const AT = "2026-11-16T08:00:00.000Z";
@@ -176,6 +188,60 @@ describe("time that passed", () => {
     expect(anchorOf({ ...row(13, message("m")), last: 19 })).toBe(13);
     expect(anchorOf(gap(3, "08:10:00", "08:13:00", "agent"))).toBe(3);
     expect([spanText(0), spanText(340.4), spanText(61_000)]).toEqual(["0 ms", "340 ms", "1m 01s"]);
+  });
+});
+
+describe("a row of an approval", () => {
+  const entry: ApprovalEntry = {
+    approvalId: "apr_1", key: "c", request: { kind: "shell", command: "make", cwd: "." }, redacted: false, digest: "d", risk: "low",
+    workspace: { id: "wsp_1", label: "harbor" }, actor: { id: "demo", kind: "agent", runId: "run_1" },
+    reason: "", expiresAt: AT, sequence: 59, at: AT, snoozedUntil: null, resolution: null, used: false,
+  };
+  const decidedAt = "2026-11-16T08:00:40.000Z";
+  const decision = { approvalId: "apr_1", resolution: "approved", decidedBy: { id: "owner", kind: "person" }, sequence: 60, at: decidedAt } as const;
+  const decided = { ...row(59, { kind: "approval", approval: { ...entry, resolution: decision } }), last: 61 };
+  const asked = row(59, { kind: "approval", approval: { ...entry, resolution: decision }, asked: true });
+
+  it("has the number and the time of the decision, as the audit has, and those of the question until then", () => {
+    expect([decided, row(59, { kind: "approval", approval: entry }), asked].map((one) => [anchorOf(one), timeOf(one)])).toEqual([
+      [60, decidedAt],
+      [59, AT],
+      [59, AT],
+    ]);
+  });
+
+  it("is told by the same number in the transcript", () => {
+    expect(transcriptOf(rowsOf([decided]), "demo", 10).entries[0]).toMatchObject({ sequence: 60, at: decidedAt });
+  });
+});
+
+describe("how long a row took", () => {
+  const lasting = (ms: number): Row => ({ ...row(28, tool(true)), last: 37, endAt: new Date(Date.parse(AT) + ms).toISOString() });
+
+  it("is said alike in the row and in its detail", () => {
+    for (const ms of [100, 3_700, 61_000]) expect(rowDuration(lasting(ms))).toBe(tookText(lasting(ms)));
+    expect([40, 178, 3_700, 61_000].map((ms) => tookText(lasting(ms)))).toEqual(["40 ms", "0.2s", "3.7s", "1m 01s"]);
+    expect(rowDuration(lasting(40))).toBe("");
+  });
+});
+
+describe("a patch", () => {
+  it("whose summary only names its files says it once", () => {
+    expect(patchText({ files: ["docs/a.md"], summary: "wrote docs/a.md" })).toBe("");
+    expect(patchText({ files: ["a.md", "b.md"], summary: "a.md, b.md" })).toBe("");
+    expect(patchText({ files: ["docs/a.md"], summary: "deleted docs/a.md" })).toBe("deleted docs/a.md");
+  });
+});
+
+describe("a run without a diff", () => {
+  const failure = { code: "run_timeout", message: "", recovery: "" } as unknown as NonNullable<RunView["failure"]>;
+  const cancelled = { by: { id: "owner", kind: "person" }, reason: "" } as unknown as NonNullable<RunView["cancelled"]>;
+
+  it("says why: it ended early, it had no checkout, or not all of its events are here", () => {
+    expect(noDiffText(view("failed", [], { failure }))).toBe("No diff: it failed before changes were compared");
+    expect(noDiffText(view("cancelled", [], { cancelled }))).toBe("No diff: it was cancelled before changes were compared");
+    expect(noDiffText(view("completed"))).toBe("No diff: the run had no checkout");
+    expect(noDiffText(view("failed", [], { failure, missing: [{ from: 3, to: 4 }] }))).toContain("could not be fetched");
   });
 });
 

@@ -1,9 +1,11 @@
 // Lists and answers that keep themselves current.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createClient, type Client, type RunState } from "../src/index.js";
+import { createClient, refusal, type Client, type RunState } from "../src/index.js";
+import { DataStore, UNTOLD_MS } from "../src/stores/data.js";
 import { HIDDEN_POLL_MS, POLL_MS } from "../src/stores/hub.js";
 import { LINGER_MS } from "../src/stores/shared.js";
+import { RETRY_MS_MIN } from "../src/stream.js";
 import { TestEnvironment, until } from "./support/environment.js";
 import { answer, failure, stream, success, TestHub, type Came } from "./support/server.js";
 
@@ -133,6 +135,114 @@ describe("a list of runs", () => {
     unsubscribe();
   });
 
+  /** Waits until all was read after the hub was there. */
+  const current = async (list: ReturnType<Client["runs"]>) => {
+    await until(list, ({ link }) => link.kind === "live");
+    await list.refresh();
+  };
+
+  it("is not read again for a run that is further down than it was read", async () => {
+    runs = Array.from({ length: 120 }, (_, index) => run(120 - index));
+    const list = client.runs();
+    const unsubscribe = list.subscribe(() => undefined);
+    await current(list);
+    const [lists, shows] = [hub.count(RUNS), hub.count(SHOW)];
+    change([{ id: "run_0005", state: "completed", lastSequence: 9 }]);
+    // What comes after it is read, so the first was heard and let go.
+    runs[0] = { ...run(120), lastSequence: 9, task: "renamed" };
+    change([{ id: "run_0120", state: "running", lastSequence: 9 }]);
+    await until(list, (snapshot) => snapshot.runs[0]?.task === "renamed", rest);
+    expect([hub.count(RUNS), hub.count(SHOW)]).toEqual([lists, shows + 1]);
+    await list.loadMore();
+    await list.loadMore();
+    change([{ id: "run_0004", state: "completed", lastSequence: 9 }]);
+    runs = runs.map((one) => (one.id === "run_0004" ? { ...one, lastSequence: 9, task: "renamed, too" } : one));
+    await until(list, (snapshot) => snapshot.runs.some(({ task }) => task === "renamed, too"), rest);
+    unsubscribe();
+  });
+
+  /** What is to be answered only when the test says so, as things were when it was asked. */
+  const held = (path: RegExp, data: () => unknown) => {
+    const answers: (() => void)[] = [];
+    hub.on(path, (came) => {
+      const then = structuredClone(data());
+      answers.push(() => answer(came, 200, success(then)));
+    });
+    return answers;
+  };
+
+  it("never goes back to an older answer after the hub has said more", async () => {
+    runs = [run(1)];
+    const list = client.runs();
+    const seen = new Set<string>();
+    const unsubscribe = list.subscribe(() => list.get().runs.forEach((one) => seen.add(`${one.lastSequence} ${one.state} ${one.task}`)));
+    await current(list);
+    runs = [{ ...run(1), lastSequence: 8 }];
+    const answers = held(SHOW, () => ({ run: runs[0] }));
+    change([{ id: "run_0001", state: "running", lastSequence: 8 }]);
+    await until(list, () => answers.length === 1, rest);
+    runs = [{ ...run(1, "completed", "renamed"), lastSequence: 9 }];
+    change([{ id: "run_0001", state: "completed", lastSequence: 9 }]);
+    await until(list, (snapshot) => snapshot.runs[0]?.lastSequence === 9);
+    answers[0]?.();
+    await until(list, () => answers.length === 2, rest);
+    answers[1]?.();
+    await until(list, (snapshot) => snapshot.runs[0]?.task === "renamed", rest);
+    expect([...seen]).toEqual(["5 running task 1", "8 running task 1", "9 completed task 1", "9 completed renamed"]);
+    unsubscribe();
+  });
+
+  it("does not take up again, from an older page, a run that no longer matches", async () => {
+    runs = [run(2), run(1)];
+    const list = client.runs({ state: "running" });
+    const lengths: number[] = [];
+    const unsubscribe = list.subscribe(() => lengths.push(list.get().runs.length));
+    await current(list);
+    const answers = held(RUNS, () => ({ runs }));
+    const again = list.refresh();
+    await until(list, () => answers.length === 1, rest);
+    change([{ id: "run_0001", state: "completed", lastSequence: 9 }]);
+    await until(list, (snapshot) => snapshot.runs.length === 1);
+    lengths.length = 0;
+    answers[0]?.();
+    await again;
+    expect([list.get().runs.map((one) => one.id), lengths.filter((length) => length !== 1)]).toEqual([["run_0002"], []]);
+    unsubscribe();
+  });
+
+  it("keeps what the hub said of a run that was in no page yet, and reads that run again", async () => {
+    runs = Array.from({ length: 60 }, (_, index) => run(60 - index));
+    const list = client.runs();
+    const unsubscribe = list.subscribe(() => undefined);
+    await current(list);
+    const late = runs.map((one) => (one.id === "run_0003" ? { ...one, state: "failed" as const, lastSequence: 9, task: "renamed" } : one));
+    const answers = held(RUNS, () => ({ runs: runs.slice(50) }));
+    const more = list.loadMore();
+    await until(list, () => answers.length === 1);
+    change([{ id: "run_0003", state: "failed", lastSequence: 9 }, { id: "run_0060", state: "running", lastSequence: 9 }]);
+    await until(list, (snapshot) => snapshot.runs[0]?.lastSequence === 9);
+    runs = late;
+    answers[0]?.();
+    await more;
+    expect(list.get().runs.find((one) => one.id === "run_0003")).toMatchObject({ state: "failed", lastSequence: 9 });
+    await until(list, (snapshot) => snapshot.runs.some(({ task }) => task === "renamed"), rest);
+    unsubscribe();
+  });
+
+  it("says that a run could not be read, and asks again by itself", async () => {
+    runs = [run(1)];
+    const list = client.runs();
+    const unsubscribe = list.subscribe(() => undefined);
+    await current(list);
+    runs = [{ ...run(1), lastSequence: 9, task: "renamed" }];
+    hub.on(SHOW, (came) => answer(came, 500, failure("INTERNAL_ERROR", "Oh.")));
+    change([{ id: "run_0001", state: "running", lastSequence: 9 }]);
+    await until(list, ({ error }) => error?.code === "INTERNAL_ERROR", rest);
+    const { error } = await until(list, (snapshot) => snapshot.runs[0]?.task === "renamed", rest);
+    expect([error, hub.count(STREAM)], "and not because its stream was opened anew").toEqual([null, 1]);
+    unsubscribe();
+  });
+
   it("keeps what it has when the hub cannot be reached, and says so", async () => {
     runs = [run(1)];
     const list = client.runs();
@@ -240,6 +350,84 @@ describe("an answer", () => {
     await store.refresh();
     expect(store.get()).toMatchObject({ loading: false, data: { version: "2" }, error: { code: "INTERNAL_ERROR" } });
     for (const one of leave) one();
+  });
+
+  it("about what runs do is asked for again when the hub says that they did something, and not after the last look", async () => {
+    let state = "running";
+    hub.on(/session_list/, (came) => answer(came, 200, success({ sessions: [{ id: "ses_1", state }] })));
+    const store = client.data("session_list", { limit: 100 }).follow("session_list", client.hub());
+    const shown = () => store.get().data?.sessions[0]?.state;
+    const leave = store.subscribe(() => undefined);
+    await until(client.hub(), ({ link }) => link.kind === "live" && shown() === "running");
+    state = "completed";
+    change([{ id: "run_0001", state: "completed", lastSequence: 9 }]);
+    await until(store, () => shown() === "completed", rest);
+    leave();
+    environment.advance(LINGER_MS);
+    const asked = hub.count(/session_list/);
+    const hubSeen = client.runs();
+    change([{ id: "run_0001", state: "completed", lastSequence: 10 }]);
+    await until(hubSeen, ({ loading }) => !loading, () => environment.advance(UNTOLD_MS));
+    expect(hub.count(/session_list/)).toBe(asked);
+  });
+
+  it("that changes with states only is left alone while a run merely goes on", async () => {
+    const names = ["edge_list", "session_list", "agent_list"] as const;
+    const asked = { edge_list: 0, session_list: 0, agent_list: 0 };
+    const stores = names.map((name) =>
+      new DataStore(environment, async () => {
+        asked[name] += 1;
+        return refusal("INTERNAL_ERROR", "Oh.", { action: name });
+      }).follow(name, client.hub()),
+    );
+    const leave = stores.map((store) => store.subscribe(() => undefined));
+    await until(client.hub(), ({ openApprovals }) => openApprovals === 0);
+    const rested = async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      environment.advance(UNTOLD_MS / 6);
+    };
+    await rested();
+    await rested();
+    /** How often each is asked for because of it. */
+    const tell = async (state: RunState, lastSequence: number, approvals = 0) => {
+      const before = { ...asked };
+      await new Promise<void>((heard) => {
+        const deafen = client.hub().onChange(() => heard(deafen()));
+        change([{ id: "run_0001", state, lastSequence }], approvals);
+      });
+      await rested();
+      return names.map((name) => asked[name] - before[name]);
+    };
+    expect(await tell("running", 8)).toEqual([1, 1, 0]);
+    expect(await tell("running", 9)).toEqual([0, 1, 0]);
+    expect(await tell("needs_approval", 10, 1)).toEqual([1, 1, 0]);
+    for (const one of leave) one();
+  });
+
+  it("that no hub tells about is asked for now and then, and when the hub is back; the same answer tells nobody", async () => {
+    let label = "shop";
+    hub.on(/workspace_list/, (came) => answer(came, 200, success({ workspaces: [{ id: "wsp_1", label }] })));
+    const store = client.data("workspace_list", {}).follow("workspace_list", client.hub());
+    let told = 0;
+    const leave = store.subscribe(() => (told += 1));
+    const shown = () => store.get().data?.workspaces[0]?.label;
+    await until(client.hub(), ({ link }) => link.kind === "live" && shown() === "shop");
+    const first = store.get().data;
+    const [before, asked] = [told, hub.count(/workspace_list/)];
+    await until(store, () => hub.count(/workspace_list/) >= asked + 2, () => environment.advance(UNTOLD_MS / 5));
+    await until(store, () => shown() === "shop");
+    expect([store.get().data === first, told]).toEqual([true, before]);
+    label = "bakery";
+    await until(store, () => shown() === "bakery", () => environment.advance(UNTOLD_MS / 5));
+    label = "harbour";
+    const again = hub.request(STREAM, 2);
+    (await hub.request(STREAM)).response.destroy();
+    await until(client.hub(), ({ link }) => link.kind === "waiting");
+    environment.advance(RETRY_MS_MIN);
+    await again;
+    environment.advance(UNTOLD_MS / 5);
+    await until(store, () => shown() === "harbour");
+    leave();
   });
 
   it("that nobody waits for any more is given up", async () => {

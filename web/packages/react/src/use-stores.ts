@@ -57,7 +57,7 @@ export function useApprovals(): ApprovalsSnapshot & { refresh(): Promise<void> }
 /** An answer, and how to ask again. */
 export type DataHandle<T> = DataSnapshot<T> & { refresh(): Promise<void> };
 
-/** The answer of an action that only reads; with null as input nothing is asked. */
+/** The answer of an action that only reads; with null as input nothing is asked. What a hub says of itself is kept current. */
 export function useData<
   Actions extends ActionTypes<Actions> = RegisteredActions,
   Name extends NameOf<Actions> = NameOf<Actions>,
@@ -65,7 +65,7 @@ export function useData<
   const client = ofActions<Actions>(useClient());
   const key = JSON.stringify(input);
   // An input is a new object each time, and the same one by what it says.
-  const store = useMemo(() => (input === null ? null : client.data(name, input)), [client, name, key]);
+  const store = useMemo(() => (input === null ? null : client.data(name, input).follow(name, client.hub())), [client, name, key]);
   const snapshot = useStore<DataSnapshot<OutputOf<Actions, Name>>>(store ?? NOTHING_ASKED);
   return useMemo(() => ({ ...snapshot, refresh: store?.refresh ?? nothing }), [snapshot, store]);
 }

@@ -38,6 +38,7 @@ const answers: [RegExp, () => Response][] = [
     ),
   ],
   [/approval_list/, () => ok({ approvals: [{ id: "apr_1", runId: "run_1", request: { kind: "shell" } }] })],
+  [/session_list/, () => ok({ sessions: [] })],
   [/version_show/, () => ok({ version: "1" })],
   [/content/, () => new Response("file")],
 ];
@@ -100,6 +101,16 @@ describe("in strict mode", () => {
     expect([version.data, none.data, none.loading]).toEqual([{ version: "1" }, undefined, false]);
     expect([hub.actor?.id, hub.openApprovals, hub.can("runs.read"), hub.can("runs.write")]).toEqual(["ada", 2, true, false]);
     expect([count(/api\/v1\/stream/), count(/version_show/), count(/run_show/)]).toEqual([1, 1, 0]);
+  });
+
+  it("what a hub says of itself is followed on its stream, and an answer of any other action is not", async () => {
+    const other = render(() => useData("version_show", {}));
+    await settle();
+    expect(count(/api\/v1\/stream/)).toBe(0);
+    other.unmount();
+    const { result } = render(() => useData("session_list", {}));
+    await settle();
+    expect([result.current.data, count(/api\/v1\/stream/)]).toEqual([{ sessions: [] }, 1]);
   });
 
   it("a file is read when somebody wants it", async () => {

@@ -1,7 +1,6 @@
 // What is in the navigation.
 import { Link, type LinkProps } from "@tanstack/react-router";
 import { useData, useHub } from "@runyard/react";
-import { useEffect } from "react";
 import { currentLanguage, plural, setLanguage, t, useLanguage, type Key, type Language } from "../i18n";
 import { Icon, Segmented, type IconName } from "../ui";
 import { useAttention } from "./attention";
@@ -10,8 +9,6 @@ import { Brand } from "./brand";
 import { Standing } from "./connection";
 import { overlay } from "./overlay";
 import { setTheme, useTheme, type Theme } from "./theme";
-
-const EDGES_EVERY_MS = 15_000;
 
 interface Entry {
   to: NonNullable<LinkProps["to"]>;
@@ -99,13 +96,11 @@ function Foot() {
   );
 }
 
-function EdgeState({ live }: { live: boolean }) {
-  const { data, refresh } = useData("edge_list", {});
-  useEffect(() => {
-    if (!live) return;
-    const timer = setInterval(() => void refresh(), EDGES_EVERY_MS);
-    return () => clearInterval(timer);
-  }, [live, refresh]);
+/** Which edges are there, as far as that is known. */
+export function EdgeState({ live }: { live: boolean }) {
+  const { data: read, error } = useData("edge_list", {});
+  // Of a hub that is away, or does not say it, nobody knows what its edges do.
+  const data = live && error === null ? read : undefined;
   const edges = data?.edges ?? [];
   const [first] = edges;
   const online = edges.filter((edge) => edge.connected).length;

@@ -1,4 +1,4 @@
-// One field for everything: runs by id or title, pages, and what can be done on this page.
+// One field for everything: runs by id, title, workspace, state or code, pages, and what can be done on this page.
 import { useRouter } from "@tanstack/react-router";
 import { useRuns } from "@runyard/react";
 import { useId, useState, type KeyboardEvent as ReactKey } from "react";
@@ -43,13 +43,20 @@ export function Palette() {
 interface Listed {
   id: string;
   state: string;
+  code: string;
   title: string;
   workspace: string;
 }
 
 function HubPalette() {
   const { runs } = useRuns({});
-  const listed = runs.map((run) => ({ id: run.id, state: run.state, title: taskTitle(run.task), workspace: visible(run.workspace.label) }));
+  const listed = runs.map((run) => ({
+    id: run.id,
+    state: run.state,
+    code: run.code ?? "",
+    title: taskTitle(run.task),
+    workspace: visible(run.workspace.label),
+  }));
   return <Panel runs={listed} />;
 }
 
@@ -89,7 +96,7 @@ function Panel({ runs }: { runs: readonly Listed[] }) {
           <input
             autoFocus
             role="combobox"
-            aria-expanded="true"
+            aria-expanded={all.length > 0}
             aria-controls={list}
             aria-activedescendant={all.length > 0 ? `${list}-${chosen}` : undefined}
             placeholder={t("common.palette.placeholder")}
@@ -100,7 +107,12 @@ function Panel({ runs }: { runs: readonly Listed[] }) {
             }}
           />
         </label>
-        <div className="palette__list scroll" id={list} role="listbox" aria-label={t("common.palette.title")}>
+        {all.length === 0 && (
+          <p className="muted palette__none" role="status">
+            {t("common.palette.none")}
+          </p>
+        )}
+        <div className="palette__list scroll" id={list} role="listbox" aria-label={t("common.palette.title")} hidden={all.length === 0}>
           {groups.map(({ title, choices }) => (
             <div key={title} role="group" aria-label={title}>
               <div className="label palette__group" aria-hidden="true">
@@ -117,7 +129,6 @@ function Panel({ runs }: { runs: readonly Listed[] }) {
               ))}
             </div>
           ))}
-          {all.length === 0 && <p className="muted palette__none">{t("common.palette.none")}</p>}
         </div>
         <p className="muted palette__hint">{t("common.palette.hint")}</p>
       </div>
@@ -154,7 +165,7 @@ function useChoices(text: string, runs: readonly Listed[]): { title: string; cho
   const has = (...words: string[]) => words.some((word) => word.toLowerCase().includes(text));
 
   const found: Choice[] = runs
-    .filter((run) => has(run.id, run.title, run.workspace))
+    .filter((run) => has(run.id, run.title, run.workspace, run.state, stateText(run.state), run.code))
     .slice(0, SHOWN_MAX)
     .map((run) => ({
       key: run.id,

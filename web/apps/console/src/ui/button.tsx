@@ -1,6 +1,6 @@
 // Buttons and links that look like buttons. What takes effect is amber or red and nothing else is.
 import { Link, type LinkProps } from "@tanstack/react-router";
-import { useId, useRef, type ComponentProps, type KeyboardEvent, type MouseEvent, type ReactNode } from "react";
+import { useId, useRef, useState, type ComponentProps, type KeyboardEvent, type MouseEvent, type ReactNode } from "react";
 import { announce } from "../app/announce";
 import { t, useLanguage } from "../i18n";
 import { useArming } from "./arming";
@@ -97,6 +97,7 @@ export type EffectLabel = { readonly text: string; readonly code?: string };
 export function EffectButton({ danger = false, quiet = false, label, about = "", disabledReason, onClick, ...rest }: EffectButtonProps) {
   useLanguage();
   const element = useRef<HTMLButtonElement>(null);
+  const [hinted, setHinted] = useState(false);
   const { armed, arming, look } = useArming(element, JSON.stringify([label.text, label.code, about]));
   const kind = danger ? "danger" : quiet ? undefined : "effect";
   const unarmed = rest.pending || armed ? undefined : t("common.justAppeared");
@@ -110,6 +111,7 @@ export function EffectButton({ danger = false, quiet = false, label, about = "",
     if (event.key !== "Enter") return;
     event.preventDefault();
     announce(t("common.spaceHint"));
+    setHinted(true);
   };
   return (
     <Button
@@ -120,12 +122,20 @@ export function EffectButton({ danger = false, quiet = false, label, about = "",
       disabledReason={disabledReason ?? unarmed}
       onPointerDown={() => press(false)}
       onPointerCancel={() => arming.release()}
-      onBlur={() => arming.release()}
+      onBlur={() => {
+        arming.release();
+        setHinted(false);
+      }}
       onKeyDown={onKeyDown}
       onClick={(event) => {
         if (arming.click(performance.now(), event.detail)) onClick?.(event);
       }}
     >
+      {hinted && (
+        <span className="effecthint" aria-hidden="true">
+          {t("common.spaceHint")}
+        </span>
+      )}
       <span className="effectlabel">
         {label.text}
         {label.code !== undefined && (

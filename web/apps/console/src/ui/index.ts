@@ -3,7 +3,7 @@ export { Button, EffectButton, LinkButton, type ButtonKind, type ButtonProps, ty
 export { effect, type EffectKey } from "./effect";
 export { Icon, type IconName } from "./icon";
 export { DegradedFlag, LiveBadge, Risk, STATES, StateIcon, StatePill, stateText } from "./state";
-export { absoluteText, Ago, agoText, Clock, clockText, dayText, Duration, durationText, Elapsed, spanText, useNow } from "./time";
+export { absoluteText, Ago, agoText, Clock, clockText, dayText, durationText, Elapsed, spanText, useNow } from "./time";
 export { bytesText, Cost, costText, Tokens, tokensText } from "./amount";
 export { Block, Code, Kbd, KeyValue, Sentence } from "./text";
 export { exact, exactName, prose, visible } from "./visible";

@@ -115,14 +115,9 @@ export function durationText(ms: number, tenths = false): string {
   return `${Math.floor(whole / 86_400)}d ${two(Math.floor(whole / 3600) % 24)}h`;
 }
 
-/** A length of time. */
-export function Duration({ ms, tenths = false }: { ms: number; tenths?: boolean }) {
-  return <span className="num">{durationText(ms, tenths)}</span>;
-}
-
 /** The time since something began, ticking. */
 export function Elapsed({ since }: { since: string }) {
-  return <Duration ms={useNow() - Date.parse(since)} />;
+  return <span className="num">{durationText(useNow() - Date.parse(since))}</span>;
 }
 
 /** A length of time that may be less than a second. */

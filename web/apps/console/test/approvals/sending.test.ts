@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { byRisk, fromList, isSnoozed, meaningOf, timeOf, type Asked } from "../../src/pages/approvals/asked";
 import { resolveInput } from "../../src/pages/approvals/decide";
-import { answerOf, choicesIn } from "../../src/pages/approvals/question";
+import { draftOf } from "../../src/ui/schema-form";
+import { answerOf, choicesIn, misfits } from "../../src/pages/approvals/question";
 import { readAsk } from "../../src/pages/approvals/request";
 import { freshKey, IDLE, next, Stages, type Stage } from "../../src/pages/approvals/sending";
 import { untilTomorrow } from "../../src/pages/approvals/snooze";
 
-const refusal = (code: string) => ({ code, message: "no" });
+const refusal = (code: string) => ({ code, message: "no", issues: [] });
 const sending: Stage = { kind: "sending", says: "approve", key: "k1", answered: false };
 
 describe("a decision on its way", () => {
@@ -26,26 +27,47 @@ describe("a decision on its way", () => {
   });
 
   it("says that the content changed and sends nothing again by itself", () => {
-    const stale = next(sending, { kind: "failed", refusal: refusal("CONFLICT"), open: true, digestChanged: true });
+    const stale = next(sending, { kind: "failed", refusal: refusal("CONFLICT"), found: "changed" });
     expect(stale).toEqual({ kind: "stale", says: "approve" });
-    expect(next(sending, { kind: "failed", refusal: refusal("CONFLICT"), open: true, digestChanged: false }).kind).toBe("stale");
+    expect(next(sending, { kind: "failed", refusal: refusal("CONFLICT"), found: "same" }).kind).toBe("stale");
     expect(next(stale, { kind: "dismiss" })).toBe(IDLE);
   });
 
-  it("is over where somebody else decided", () => {
-    expect(next(sending, { kind: "failed", refusal: refusal("CONFLICT"), open: false, digestChanged: false })).toBe(IDLE);
+  it("that comes too late says so, also where the event was there before the answer", () => {
+    const failed = { kind: "failed", refusal: refusal("CONFLICT"), found: "over" } as const;
+    expect(next(sending, failed)).toEqual({ kind: "late" });
+    const told = next(next(sending, { kind: "resolved" }), failed);
+    expect(told).toEqual({ kind: "late" });
+    expect(next(told, { kind: "resolved" })).toBe(told);
+  });
+
+  it("is not called too late where it may itself be the one that counts", () => {
+    expect(next(sending, { kind: "failed", refusal: refusal("CONNECTION_FAILED"), found: "over" })).toBe(IDLE);
+  });
+
+  it("does not say that the content changed where nobody could look", () => {
+    expect(next(sending, { kind: "failed", refusal: refusal("CONFLICT"), found: "unknown" }).kind).toBe("refused");
   });
 
   it("uses the same key again where nobody knows whether it arrived, and only for the same decision", () => {
-    const unsure = next(sending, { kind: "failed", refusal: refusal("CONNECTION_FAILED"), open: true, digestChanged: false });
+    const unsure = next(sending, { kind: "failed", refusal: refusal("CONNECTION_FAILED"), found: "same" });
     expect(unsure).toMatchObject({ kind: "unsure", key: "k1" });
     expect(next(unsure, { kind: "send", says: "approve", key: "k2" })).toMatchObject({ kind: "sending", key: "k1" });
     expect(next(unsure, { kind: "send", says: "reject", key: "k2" })).toMatchObject({ kind: "sending", key: "k2" });
   });
 
   it("says why the hub refused", () => {
-    const refused = next(sending, { kind: "failed", refusal: refusal("AUTHORIZATION_ERROR"), open: true, digestChanged: false });
+    const refused = next(sending, { kind: "failed", refusal: refusal("AUTHORIZATION_ERROR"), found: "same" });
     expect(refused).toEqual({ kind: "refused", says: "approve", refusal: refusal("AUTHORIZATION_ERROR") });
+  });
+
+  it("says at which fields an answer was refused", () => {
+    const issues = [{ path: ["answer", "nights"], message: "Expected 1 to 14." }, { path: ["digest"], message: "Unknown." }];
+    const step = { kind: "failed", refusal: { ...refusal("VALIDATION_ERROR"), issues }, found: "same" } as const;
+    const refused = next(sending, step);
+    expect(misfits(refused)).toEqual([{ path: ["nights"], message: "Expected 1 to 14." }]);
+    expect(misfits(next({ ...sending, says: "reject" }, step))).toEqual([]);
+    expect(misfits(IDLE)).toEqual([]);
   });
 
   it("has a key that the hub takes and no other has", () => {
@@ -121,5 +143,13 @@ describe("questions", () => {
     expect(answerOf(schema, { kind: "choice", index: 2 })).toEqual({ ok: true, value: 3 });
     expect(answerOf(schema, { kind: "choice", index: 1 })).toEqual({ ok: true, value: null });
     expect(answerOf(schema, { kind: "nothing" })).toEqual({ ok: false, issues: [] });
+  });
+
+  it("is none yet while something that is required is missing, at any depth", () => {
+    const place = { type: "object", properties: { berth: { type: "string" } }, required: ["berth"] };
+    const schema = { type: "object", properties: { place, nights: { type: "integer" } }, required: ["nights", "place"] };
+    const answer = (value: unknown) => answerOf(schema, { kind: "draft", draft: draftOf(schema, value) }).ok;
+    expect([answer({}), answer({ nights: 2 }), answer({ nights: 2, place: {} })]).toEqual([false, false, false]);
+    expect(answer({ nights: 2, place: { berth: "north" } })).toBe(true);
   });
 });

@@ -1,7 +1,16 @@
 // @vitest-environment happy-dom
-import { describe, expect, it } from "vitest";
+import { act, cleanup, render, renderHook, screen } from "@testing-library/react";
+import { useState } from "react";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { askedText } from "../../src/pages/audit/asked-for";
-import { actorOf, approvalOf, found, runOf, shortHash, typeText, whatText, type Entry } from "../../src/pages/audit/entries";
+import { actorOf, approvalOf, found, runOf, shortHash, typeText, useEntries, whatText, type Entry } from "../../src/pages/audit/entries";
+import { AuditTab } from "../../src/pages/audit/tab";
+import { EntryTable } from "../../src/pages/audit/table";
+import type { Reading } from "../../src/pages/run/run-context";
+import { before, hub, log, SCENE_MS_MAX, settle, show, shownRun } from "../approvals/scene";
+
+vi.setConfig({ testTimeout: SCENE_MS_MAX });
+afterEach(cleanup);
 
 const RUN = "run_018bcfe5680077078707070707070707";
 const ADA = { id: "ada", kind: "person" };
@@ -66,5 +75,42 @@ describe("an entry of the audit", () => {
 
   it("has a hash that can be compared by eye", () => {
     expect(shortHash("852377c3aaaaaaaaaaaa1458cf4b")).toBe("852377c3…1458cf4b");
+  });
+});
+
+describe("the table of entries", () => {
+  it("has its head inside what scrolls, so that head and rows have the same columns", () => {
+    render(<EntryTable entries={LINES.map(([each]) => each)} label="Audit" about={() => undefined} />);
+    expect(screen.getByRole("rowgroup").contains(screen.getByRole("columnheader", { name: "Hash" }))).toBe(true);
+  });
+});
+
+describe("reading the audit", () => {
+  it("is over when its last page is there, and not called so before or where that failed", async () => {
+    const pages = [{ data: { entries: [LINES[0]?.[0]], next: 1 } }, { code: "INTERNAL_ERROR" }, { data: { entries: [LINES[1]?.[0]] } }];
+    const { client } = hub({ audit_list: () => pages.shift() ?? { code: "INTERNAL_ERROR" } });
+    const { result } = renderHook(() => useEntries(), { wrapper: before(client) });
+    await settle();
+    expect([result.current.entries.length, result.current.error?.code, result.current.readAt]).toEqual([1, "INTERNAL_ERROR", null]);
+    act(() => result.current.readOn());
+    await settle();
+    expect([result.current.entries.length, result.current.readAt === null]).toEqual([2, false]);
+  });
+
+  it("of a run stays in view while what was missed of the run is read", async () => {
+    let read: (reading: Reading | null) => void = () => undefined;
+    const run = shownRun(log("rejected"));
+    const Tab = () => {
+      const [reading, setReading] = useState<Reading | null>({ at: 1, of: 9 });
+      read = setReading;
+      return <AuditTab run={{ ...run, reading }} />;
+    };
+    await show(hub({}).client, <Tab />);
+    const chain = () => screen.queryByText("runyard audit key");
+    expect(chain()).toBeNull();
+    act(() => read(null));
+    expect(chain()).not.toBeNull();
+    act(() => read({ at: 1, of: 9 }));
+    expect(chain()).not.toBeNull();
   });
 });

@@ -122,8 +122,10 @@ describe("words of the diff", () => {
 describe("what a browser kept", () => {
   it("is read as far as it is whole", () => {
     const whole = { id: "1", file: "a", path: "a", text: "x", writtenAt: "t", at: { side: "new", line: 1, quote: "q" } };
-    expect(readKept({ digest: "d", viewed: ["a", 1], comments: [whole, { id: 2 }, { ...whole, at: { side: "up" } }] })).toEqual({ digest: "d", viewed: ["a"], comments: [whole] });
+    expect(readKept({ digest: "d", viewed: ["a", 1], comments: [whole, { id: 2 }, { ...whole, at: { side: "up" } }] })).toEqual({ digest: "d", viewed: ["a"], comments: [whole], choices: [] });
     expect(readKept("nonsense")).toBeNull();
-    expect(readKept({ digest: "d" })).toEqual({ digest: "d", viewed: [], comments: [] });
+    expect(readKept({ digest: "d" })).toEqual({ digest: "d", viewed: [], comments: [], choices: [] });
+    const choices = [["a", "none"], ["b", [1, 2]], ["c", "some"], ["d", ["1"]], "e", ["f"]];
+    expect(readKept({ digest: "d", choices })?.choices).toEqual([["a", "none"], ["b", [1, 2]]]);
   });
 });

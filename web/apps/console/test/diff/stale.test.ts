@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { rebaseComments, sentComments, type ReviewComment } from "../../src/pages/diff/comments";
 import type { FileBody, FileChange, Hunk } from "../../src/pages/diff/model";
-import { choiceOf, withFile, withHunk, type Choices } from "../../src/pages/diff/selection";
+import { whyNotApply } from "../../src/pages/diff/bar";
+import { choiceOf, counts, withFile, withHunk, type Choices } from "../../src/pages/diff/selection";
 import { rebase } from "../../src/pages/diff/stale";
 import { DiffReview, type DiffSource, type Kept } from "../../src/pages/diff/store";
 import { file } from "./files";
@@ -118,6 +119,20 @@ describe("a review", () => {
     expect(choiceOf(review.get().choices, state.files[0]!)).toBe("none");
   });
 
+  it("remembers what was chosen through a reload, for this digest only", async () => {
+    const kept: { now: Kept | null } = { now: null };
+    const state = { digest: "d1", files: [file("a", { hunks: 2 })], body: body(hunk(1, "one"), hunk(2, "two")) };
+    const first = new DiffReview(source(state), keeper(kept));
+    await first.open("d1");
+    first.choose((choices) => withHunk(choices, state.files[0]!, 2, false));
+    const second = new DiffReview(source(state), keeper(kept));
+    await second.open("d1");
+    expect(choiceOf(second.get().choices, state.files[0]!)).toEqual([1]);
+    const third = new DiffReview(source({ ...state, digest: "d2" }), keeper(kept));
+    await third.open("d2");
+    expect(choiceOf(third.get().choices, state.files[0]!)).toBe("whole");
+  });
+
   it("remembers ticks of what was viewed for this digest only", async () => {
     const kept: { now: Kept | null } = { now: null };
     const state = { digest: "d1", files: [file("a")], body: body() };
@@ -130,6 +145,69 @@ describe("a review", () => {
     const third = new DiffReview(source({ ...state, digest: "d2" }), keeper(kept));
     await third.open("d2");
     expect(third.get().viewed.has("a")).toBe(false);
+  });
+
+  it("forgets nothing that was kept where the list could not be read to its end at first", async () => {
+    const comment: ReviewComment = { id: "1", file: "a", path: "src/a.ts", at: undefined, text: "Why?", writtenAt: "2026-01-01T00:00:00Z" };
+    const kept: { now: Kept | null } = { now: { digest: "d1", viewed: ["a"], comments: [comment], choices: [["a", [1]]] } };
+    const base = source({ digest: "d1", files: [file("a"), file("b"), file("c")], body: body() });
+    let fails = true;
+    const error = { code: "INTERNAL_ERROR", message: "no" };
+    const review = new DiffReview({ ...base, page: async (after) => (fails && after > 0 ? { ok: false, error } : base.page(after)) }, keeper(kept));
+    await review.open("d1");
+    review.setViewed("b", true);
+    fails = false;
+    await review.load();
+    expect(review.get().comments).toEqual([comment]);
+    expect(choiceOf(review.get().choices, file("a"))).toEqual([1]);
+    expect(kept.now).toEqual({ digest: "d1", viewed: ["a", "b"], comments: [comment], choices: [["a", [1]]] });
+  });
+
+  it("reads again what was made anew while it was read at first", async () => {
+    const state = { digest: "d1", files: [file("a")], body: body() };
+    const base = source(state);
+    let answer = (): void => undefined;
+    let pages = 0;
+    const page: DiffSource["page"] = async (after) => {
+      pages += 1;
+      const read = await base.page(after);
+      if (pages === 1) await new Promise<void>((resolve) => (answer = resolve));
+      return read;
+    };
+    const review = new DiffReview({ ...base, page }, keeper());
+    const first = review.open("d1");
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    state.digest = "d2";
+    const again = review.open("d2");
+    answer();
+    await Promise.all([first, again]);
+    expect(review.get().diff?.digest).toBe("d2");
+  });
+
+  it("reads at first only once where nothing changed meanwhile", async () => {
+    let pages = 0;
+    const base = source({ digest: "d1", files: [file("a")], body: body() });
+    const review = new DiffReview({ ...base, page: async (after) => ((pages += 1), base.page(after)) }, keeper());
+    await Promise.all([review.open("d1"), review.open("d1")]);
+    expect(pages).toBe(1);
+  });
+
+  it("says why what changed could not be read, beside what was read before, until it is read", async () => {
+    const state = { digest: "d1", files: [file("a")], body: body() };
+    const base = source(state);
+    let fails = false;
+    const error = { code: "INTERNAL_ERROR", message: "no" };
+    const review = new DiffReview({ ...base, page: async (after) => (fails ? { ok: false, error } : base.page(after)) }, keeper());
+    await review.open("d1");
+    [state.digest, fails] = ["d2", true];
+    await review.open("d2");
+    expect(review.get()).toMatchObject({ phase: "ready", error, diff: { digest: "d1" } });
+    const counted = counts(review.get().choices, review.get().files, review.body);
+    expect(whyNotApply(review.get(), counted)).toBe("The changes could not be read again: they may be others by now.");
+    fails = false;
+    await review.load();
+    expect(review.get()).toMatchObject({ error: null, diff: { digest: "d2" } });
+    expect(whyNotApply(review.get(), counted)).toBeUndefined();
   });
 
   it("reads a file once, however often it comes into view", async () => {

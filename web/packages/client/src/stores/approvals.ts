@@ -7,7 +7,7 @@ import type { Request } from "../generated/events.js";
 import { CANCELLED, type Transport } from "../transport.js";
 import type { Link } from "../view.js";
 import type { Change, HubStore } from "./hub.js";
-import { Keeper } from "./keeper.js";
+import { Keeper, type Followed } from "./keeper.js";
 import { SharedStore } from "./shared.js";
 
 const PAGE_APPROVALS_MAX = 500;
@@ -63,7 +63,7 @@ export class ApprovalsStore extends SharedStore<ApprovalsSnapshot> {
     if (change.all || counted || waiting) this.#keeper.want();
   }
 
-  async #read(signal: AbortSignal): Promise<void> {
+  async #read(signal: AbortSignal): Promise<Followed> {
     const found: OpenApproval[] = [];
     let after: string | undefined;
     for (let page = 0; page < PAGES_MAX; page += 1) {
@@ -71,7 +71,7 @@ export class ApprovalsStore extends SharedStore<ApprovalsSnapshot> {
       const answer = await this.transport.call("approval_list", input, { signal });
       if (!answer.ok) {
         if (answer.error.code !== CANCELLED) this.set({ ...this.get(), error: answer.error, loading: false });
-        return;
+        return this.hub.afterFailure;
       }
       const { data } = answer;
       if (isRecord(data) && Array.isArray(data["approvals"])) found.push(...data["approvals"].filter(isApproval));
@@ -79,6 +79,7 @@ export class ApprovalsStore extends SharedStore<ApprovalsSnapshot> {
       if (after === undefined) break;
     }
     this.set({ ...this.get(), approvals: kept(this.get().approvals, found), error: null, loading: false });
+    return "rest";
   }
 }
 

@@ -8,6 +8,7 @@ import { readJson } from "../json.js";
 import { EventStream } from "../stream.js";
 import type { Transport } from "../transport.js";
 import type { Link } from "../view.js";
+import type { Followed } from "./keeper.js";
 import { SharedStore } from "./shared.js";
 
 /** Where there is no stream, everything is read again this often; in a hidden page seldom. */
@@ -41,14 +42,22 @@ export interface ChangedRun {
 export interface Change {
   /** Whether anything may have changed. */
   all: boolean;
+  /** Whether more changed than how far runs got: the state of one, or how many approvals are open. */
+  states: boolean;
   runs: readonly ChangedRun[];
   approvals: number | null;
 }
+
+/** Anything may have changed. */
+const ALL: Change = { all: true, states: true, runs: [], approvals: null };
+/** So many runs' states are remembered; a run that is not counts as new. */
+const STATES_MAX = 2_000;
 
 /** The hub. */
 export class HubStore extends SharedStore<HubSnapshot> {
   readonly #changed = new Set<(change: Change) => void>();
   readonly #stream: EventStream;
+  readonly #states = new Map<string, RunState>();
   #polling = false;
   #cancelPoll: () => void = () => undefined;
   #unsee: () => void = () => undefined;
@@ -85,6 +94,11 @@ export class HubStore extends SharedStore<HubSnapshot> {
       this.#changed.delete(run);
       unsubscribe();
     };
+  }
+
+  /** What is to follow a read that failed: a hub that is away says itself, when it is back, that all is to be read again. */
+  get afterFailure(): Followed {
+    return this.get().link.kind === "live" ? "again" : "rest";
   }
 
   /** Begins anew, as after a login. */
@@ -141,14 +155,19 @@ export class HubStore extends SharedStore<HubSnapshot> {
     }
     this.set({ ...this.get(), link });
     // What changed while nobody listened was not heard.
-    if (link.kind === "live") this.#tell({ all: true, runs: [], approvals: null });
+    if (link.kind === "live") this.#tell(ALL);
   }
 
   #hear(data: string): void {
     const change = readChange(data);
     if (change === null) return;
-    if (change.approvals !== null) this.set({ ...this.get(), openApprovals: change.approvals });
-    this.#tell(change);
+    const { runs, approvals } = change;
+    const counted = approvals !== null && approvals !== this.get().openApprovals;
+    const entered = runs.filter(({ id, state }) => this.#states.get(id) !== state);
+    if (this.#states.size > STATES_MAX) this.#states.clear();
+    for (const { id, state } of runs) this.#states.set(id, state);
+    if (counted) this.set({ ...this.get(), openApprovals: approvals });
+    this.#tell({ all: false, states: counted || entered.length > 0, runs, approvals });
   }
 
   #tell(change: Change): void {
@@ -161,18 +180,18 @@ export class HubStore extends SharedStore<HubSnapshot> {
     const hidden = this.environment.hidden();
     if (this.get().link.kind === "refused" || (!hidden && !this.#polling)) return;
     this.#cancelPoll = this.environment.after(hidden ? HIDDEN_POLL_MS : POLL_MS, () => {
-      this.#tell({ all: true, runs: [], approvals: null });
+      this.#tell(ALL);
       this.#schedule();
     });
   }
 }
 
-function readChange(data: string): Change | null {
+function readChange(data: string): Pick<Change, "runs" | "approvals"> | null {
   try {
     const read = readJson(data);
     if (!isRecord(read)) return null;
     const runs = Array.isArray(read["runs"]) ? read["runs"].filter(isChangedRun) : [];
-    return { all: false, runs, approvals: typeof read["approvals"] === "number" ? read["approvals"] : null };
+    return { runs, approvals: typeof read["approvals"] === "number" ? read["approvals"] : null };
   } catch {
     return null;
   }

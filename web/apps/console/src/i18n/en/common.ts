@@ -109,7 +109,7 @@ export const common = {
   },
   palette: {
     title: "Search runs, pages and actions",
-    placeholder: "Run id, title, page or action",
+    placeholder: "Run id, title, state or code, page or action",
     pages: "Pages",
     runs: "Runs",
     actions: "On this page",

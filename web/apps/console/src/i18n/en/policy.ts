@@ -1,5 +1,6 @@
 export const policy = {
   title: "Policy",
+  countOne: "1 rule",
   count: "{count} rules",
   sideLabel: "What to do here",
   presetTitle: "Where no rule speaks",

@@ -2,9 +2,12 @@
 import { known } from "./known";
 
 export const run = {
+  question: "Question:",
   known,
   // Head
   lastEvent: "Last event",
+  reading: "Reading",
+  readingOf: "Reading #{at} of {of}",
   elapsed: "Elapsed",
   cost: "Cost",
   copyId: "Copy the run's id",
@@ -28,6 +31,8 @@ export const run = {
   refused: {
     permission: "Your role may look at runs, but not write to them.",
     unknown: "The run is not loaded yet.",
+    reading: "The run is still being read: what is shown is its past.",
+    cancelling: "The cancel is on its way.",
     ended: "The run has ended. Start a new run in its session.",
     applying: "What was approved is being applied, and cannot be stopped half way.",
     notKeptOpen: "The run is not kept open, and ends by itself.",
@@ -80,6 +85,12 @@ export const run = {
   base: "Base",
   sandbox: "Sandbox",
   sandboxWord: { "read-only": "read only", "workspace-write": "writes in its checkout", none: "none" },
+  inShort: {
+    clone: "a private clone",
+    cloneOf: "a private clone of {branch}",
+    copy: "a private copy",
+    bubblewrap: "bubblewrap: {writes}",
+  },
   network: "Network",
   networkWord: { deny: "off", ask: "asks", allow: "on" },
   budget: "Budget",
@@ -249,6 +260,9 @@ export const run = {
   },
   unusedOne: "One approval was given and not used.",
   unusedMany: "{count} approvals were given and not used.",
+  completedPart: "Completed. What was chosen of its changes was applied.",
+  appliedPart: "applied in part",
+  applyChosen: "Apply {files} of {of}, as chosen",
   completedUndo: "Completed. What was applied was taken back.",
   takenBack: "What it applied was taken back later, by",
   undoneOne: "1 file taken back",
@@ -257,7 +271,12 @@ export const run = {
   undoMany: "{count} files to take back",
   noChanges: "No changes",
   reviewDiff: "Review diff (read-only)",
-  noDiff: "No diff: nobody looked at a checkout",
+  noDiff: {
+    none: "No diff: the run had no checkout",
+    failed: "No diff: it failed before changes were compared",
+    cancelled: "No diff: it was cancelled before changes were compared",
+    missing: "No diff here: some events could not be fetched",
+  },
   noArtifacts: "No artifacts were made",
   diffOne: "Diff, 1 file",
   diffMany: "Diff, {count} files",

@@ -109,7 +109,7 @@ export const common = {
   },
   palette: {
     title: "搜索 Run、页面和操作",
-    placeholder: "Run id、标题、页面或操作",
+    placeholder: "Run id、标题、状态或代码、页面或操作",
     pages: "页面",
     runs: "Run",
     actions: "当前页面",

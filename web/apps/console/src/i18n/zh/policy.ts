@@ -1,5 +1,6 @@
 export const policy = {
   title: "策略",
+  countOne: "1 条规则",
   count: "{count} 条规则",
   sideLabel: "在此可做的事",
   presetTitle: "没有规则时",

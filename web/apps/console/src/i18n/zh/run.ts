@@ -2,8 +2,11 @@
 import { known } from "./known";
 
 export const run = {
+  question: "问题：",
   known,
   lastEvent: "最近事件",
+  reading: "读取中",
+  readingOf: "正在读取 #{at}，共 {of}",
   elapsed: "已用时",
   cost: "费用",
   copyId: "复制 Run 的 ID",
@@ -27,6 +30,8 @@ export const run = {
   refused: {
     permission: "你的角色可以查看 Run，但不能写入。",
     unknown: "Run 尚未载入。",
+    reading: "Run 仍在读取中：显示的是过去的内容。",
+    cancelling: "取消请求已发出。",
     ended: "Run 已结束。请在其会话中启动新的 Run。",
     applying: "已批准的内容正在应用，不能中途停止。",
     notKeptOpen: "此 Run 不保持打开，会自行结束。",
@@ -75,6 +80,12 @@ export const run = {
   base: "基准",
   sandbox: "沙箱",
   sandboxWord: { "read-only": "只读", "workspace-write": "可写其检出副本", none: "无" },
+  inShort: {
+    clone: "私有克隆",
+    cloneOf: "{branch} 的私有克隆",
+    copy: "私有副本",
+    bubblewrap: "bubblewrap 沙箱：{writes}",
+  },
   network: "网络",
   networkWord: { deny: "关闭", ask: "需询问", allow: "开启" },
   budget: "预算",
@@ -241,6 +252,9 @@ export const run = {
   },
   unusedOne: "有 1 项已给出的批准没有用到。",
   unusedMany: "有 {count} 项已给出的批准没有用到。",
+  completedPart: "已完成。所选的更改已应用。",
+  appliedPart: "已部分应用",
+  applyChosen: "按选择应用 {files}（共 {of} 个）",
   completedUndo: "已完成。先前应用的更改已撤回。",
   takenBack: "它所应用的更改后来已撤回，由",
   undoneOne: "已撤回 1 个文件",
@@ -249,7 +263,12 @@ export const run = {
   undoMany: "将撤回 {count} 个文件",
   noChanges: "没有更改",
   reviewDiff: "查看差异（只读）",
-  noDiff: "没有差异：没有检出副本可查看",
+  noDiff: {
+    none: "没有差异：此 Run 没有检出副本",
+    failed: "没有差异：它在比较更改之前就失败了",
+    cancelled: "没有差异：它在比较更改之前就被取消了",
+    missing: "此处没有差异：有些事件无法取得",
+  },
   noArtifacts: "没有产生产物",
   diffOne: "差异，1 个文件",
   diffMany: "差异，{count} 个文件",

@@ -113,6 +113,12 @@ export function fromList(view: Listed): Asked {
   };
 }
 
+/** What two sides say of one approval: what is decided never becomes open again, whichever of them is behind. */
+export function later(streamed: Asked, told: Asked | undefined): Asked {
+  if (told === undefined || told.state === "open" || streamed.state !== "open") return streamed;
+  return { ...told, askedAt: streamed.askedAt, sequence: streamed.sequence };
+}
+
 /** When an id was made: its first 48 bits are the time. */
 export function timeOf(id: string): string | null {
   const hex = /^[a-z]+_([0-9a-f]{12})/.exec(id.replaceAll("-", ""))?.[1];

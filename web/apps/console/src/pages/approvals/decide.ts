@@ -1,15 +1,14 @@
 // Deciding: one click, one call. What it led to is shown when the run's own event says so.
-import { useClient, type actions } from "@runyard/react";
+import { useClient, useData, type actions } from "@runyard/react";
 import { useCallback, useEffect, useSyncExternalStore } from "react";
-import { fromList, type Asked } from "./asked";
+import { fromList, later, type Asked } from "./asked";
+import { hear, useHeard } from "./heard";
 import type { Scope } from "./label";
-import { freshKey, Stages, type Says, type Stage } from "./sending";
+import { freshKey, Stages, type Found, type Says, type Stage } from "./sending";
 
 type ApprovalResolveInput = actions.ApprovalResolveInput;
 
 const stages = new Stages();
-/** What an approval looked like when a decision on it was refused for being about something else. */
-const seenAnew = new Map<string, Asked>();
 
 /** What a person decides. */
 export type Decision =
@@ -41,10 +40,33 @@ export function useStage(id: string): Stage {
   return useSyncExternalStore(stages.subscribe, () => stages.get(id));
 }
 
-/** The approval as it is by now: what was shown anew after a refusal counts until the stream brings it too. */
-export function useNewest(asked: Asked): Asked {
-  const anew = useSyncExternalStore(stages.subscribe, () => seenAnew.get(asked.id));
-  return asked.state === "open" && anew !== undefined && anew.digest !== asked.digest ? anew : asked;
+/** The approval as it is by now: what the hub said of it counts until the stream brings it too. */
+export function useNewest(streamed: Asked): Asked {
+  const told = useHeard().get(streamed.id);
+  const asked = later(streamed, told);
+  return asked.state === "open" && told !== undefined && told.digest !== asked.digest ? told : asked;
+}
+
+/** What the hub says of an approval that is open by the run's events: whether it was asked yet, and why it can only be rejected. */
+export function useHubsWord(id: string): { said: boolean; denied: string | null } {
+  const { data, error, refresh } = useData("approval_show", { id });
+  const refused = useStage(id).kind === "refused";
+  // A rule may deny it by now.
+  useEffect(() => {
+    if (refused) void refresh();
+  }, [refused, refresh]);
+  // The log may still be read up to the decision that the hub knows already.
+  useEffect(() => {
+    if (data !== undefined && data.approval.state !== "open") hear(fromList(data.approval));
+  }, [data]);
+  return { said: data !== undefined || error !== null, denied: data?.approval.denied ?? null };
+}
+
+/** What a look at the approval found, beside what was decided on. */
+function foundBy(asked: Pick<Asked, "digest">, now: Asked | null): Found {
+  if (now === null) return "unknown";
+  if (now.state !== "open") return "over";
+  return now.digest === asked.digest ? "same" : "changed";
 }
 
 /** Decides, and says whether the hub took it. */
@@ -70,10 +92,9 @@ export function useDecide(asked: Asked): { stage: Stage; decide: (decision: Deci
       }
       const look = await client.call("approval_show", { id: asked.id });
       const now = look.ok ? fromList(look.data.approval) : null;
-      const digestChanged = now !== null && now.digest !== asked.digest;
-      if (now !== null && digestChanged) seenAnew.set(asked.id, now);
-      const open = now === null || now.state === "open";
-      stages.step(asked.id, { kind: "failed", refusal: envelope.error, open, digestChanged });
+      const found = foundBy(asked, now);
+      if (now !== null && found !== "same") hear(now);
+      stages.step(asked.id, { kind: "failed", refusal: envelope.error, found });
       return false;
     },
     [client, asked],

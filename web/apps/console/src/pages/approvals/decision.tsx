@@ -1,18 +1,21 @@
 // The decision on one approval: scope, answer, rejection, and the effect. The same in the run's panel and in the inbox.
-import { useId, useState, type ReactNode } from "react";
+import { useId, useMemo, useState, type ReactNode } from "react";
 import { t, useLanguage } from "../../i18n";
 import { Button, EffectButton, ErrorNote, Icon, useNow } from "../../ui";
 import type { FormIssue } from "../../ui/schema-form";
 import { chosenInDiff } from "../diff/reviews";
 import { meaningOf, type Asked } from "./asked";
-import { useDecide } from "./decide";
+import { useDecide, useStage } from "./decide";
+import { DecidedLine } from "./facts";
 import { appliedFiles, askIcon, effectLabel, inWords, short, typedWord, type Scope } from "./label";
 import { useMay } from "./may";
-import { answerOf, asText, QuestionForm, type Given } from "./question";
+import { answerOf, asText, hasFields, misfits, QuestionForm, type Given } from "./question";
 import { RejectForm } from "./reject";
 import { ScopeChoice, useRule, type Looked } from "./scope";
 import type { Stage } from "./sending";
 import { Snooze } from "./snooze";
+
+const NONE: readonly FormIssue[] = [];
 
 /** What of the run a decision needs to know. */
 export interface RunFacts {
@@ -23,7 +26,13 @@ export interface RunFacts {
 }
 
 /** Everything below the content of an open approval. */
-export function DecisionFoot({ asked, facts, large = false }: { asked: Asked; facts: RunFacts; large?: boolean }) {
+export function DecisionFoot({ asked, facts, unread, large = false }: {
+  asked: Asked;
+  facts: RunFacts;
+  /** Why it is not known yet that it is open: a log that is still read may call open what was decided long ago. */
+  unread?: string | undefined;
+  large?: boolean;
+}) {
   useLanguage();
   const may = useMay("approvals.resolve");
   const { stage, decide, dismiss } = useDecide(asked);
@@ -32,11 +41,14 @@ export function DecisionFoot({ asked, facts, large = false }: { asked: Asked; fa
   const [typed, setTyped] = useState("");
   const looked = useRule(asked, facts.sessionId, scope);
   const [given, setGiven] = useState<Given>({ kind: "nothing" });
-  const [issues, setIssues] = useState<readonly FormIssue[]>([]);
+  const [issues, setIssues] = useState(NONE);
   const expired = useNow() > Date.parse(asked.expiresAt);
   const { ask } = asked;
   const question = ask.kind === "question";
   const answer = question ? answerOf(ask.answerSchema, given) : null;
+  // What the hub says of an answer stands at its fields, where it has some. The list is a new one only where that is news: it takes the focus.
+  const isTyped = question && hasFields(ask.answerSchema);
+  const told = useMemo(() => (isTyped ? misfits(stage) : NONE), [isTyped, stage]);
   const meaning = meaningOf(ask, facts.onReject);
   const sending = stage.kind === "sending";
   const destroys = ask.kind === "action" && ask.sideEffects === "destructive";
@@ -50,10 +62,12 @@ export function DecisionFoot({ asked, facts, large = false }: { asked: Asked; fa
     );
   }
   const label = inWords(effectLabel(ask, scope, answer?.ok ? short(asText(answer.value)) : undefined));
-  const refusedReason = may === null ? t("common.loading") : whyNot({ asked, expired, looked, word, typed, answer });
+  const refusedReason = may === null ? t("common.loading") : unread ?? whyNot({ asked, expired, looked, word, typed, answer });
   function take(): void {
-    if (answer && !answer.ok) {
-      setIssues([...answer.issues]);
+    setIssues(answer?.ok === false ? [...answer.issues] : NONE);
+    if (answer?.ok === false) {
+      // What the hub said of an earlier answer is not said of this one.
+      if (told.length > 0) dismiss();
       return;
     }
     void decide({ says: "approve", scope, ...(answer?.ok && { answer: answer.value }) });
@@ -62,21 +76,21 @@ export function DecisionFoot({ asked, facts, large = false }: { asked: Asked; fa
     <div className="decision">
       {asked.denied !== null && <Warning>{t("approvals.denied", { reason: asked.denied })}</Warning>}
       {expired && <Warning>{t("approvals.expired")}</Warning>}
-      <StageNote stage={stage} onDismiss={dismiss} />
+      <StageNote stage={stage} onDismiss={dismiss} toldElsewhere={told.length > 0} />
       {rejecting ? (
         <RejectForm
           about={`${asked.id} ${asked.digest}`}
           meaning={meaning}
-          question={question}
           canRevise={ask.kind === "apply" && !ask.undo && !facts.carries}
           pending={sending}
+          unread={unread}
           onReject={(reason) => void decide({ says: "reject", reason })}
           onRevise={(reason) => void decide({ says: "revise", reason, comments: [] })}
           onBack={() => setRejecting(false)}
         />
       ) : (
         <>
-          {question && <QuestionForm id={asked.id} schema={ask.answerSchema} given={given} onChange={setGiven} issues={issues} />}
+          {question && <QuestionForm id={asked.id} schema={ask.answerSchema} given={given} onChange={setGiven} issues={told.length > 0 ? told : issues} />}
           {asked.denied === null && <ScopeChoice asked={asked} looked={looked} scope={scope} onChange={setScope} />}
           {word !== null && asked.denied === null && <TypedWord word={word} typed={typed} onChange={setTyped} />}
           <div className="acts">
@@ -84,11 +98,11 @@ export function DecisionFoot({ asked, facts, large = false }: { asked: Asked; fa
               kind="reject"
               large={large}
               onClick={() => setRejecting(true)}
-              disabledReason={sending ? t("approvals.stage.sending") : undefined}
+              disabledReason={sending ? t("approvals.stage.sending") : unread}
             >
-              {t(question ? "approvals.decline" : "approvals.reject")}
+              {t("approvals.reject")}
             </Button>
-            <Snooze id={asked.id} disabledReason={sending ? t("approvals.stage.sending") : undefined} />
+            <Snooze id={asked.id} disabledReason={sending ? t("approvals.stage.sending") : unread} />
             <EffectButton
               className="push"
               icon={askIcon(ask)}
@@ -125,7 +139,7 @@ function whyNot({ asked, expired, looked, word, typed, answer }: {
   if (looked.kind === "failed") return t("approvals.scope.notLooked");
   if (asked.ask.kind === "apply" && appliedFiles(asked.ask) === 0) return t("approvals.onlyProtected");
   // The effect would take all of it, and somebody has chosen less: it is applied where it was chosen.
-  if (asked.ask.kind === "apply" && chosenInDiff(asked.runId)) return t("diff.chosenThere");
+  if (asked.ask.kind === "apply" && chosenInDiff(asked.runId, asked.digest)) return t("diff.chosenThere");
   // An answer with mistakes can be pressed: that shows where they are.
   if (answer && !answer.ok && (answer.issues?.length ?? 0) === 0) return t("approvals.answerFirst");
   if (word !== null && typed.trim() !== word) return t("approvals.typeMissing", { word });
@@ -155,6 +169,22 @@ export function TypedWord({ word, typed, onChange }: { word: string; typed: stri
   );
 }
 
+/** What stands in the place of a decision once there is one: who made it, and whether somebody here came too late. */
+export function Outcome({ asked }: { asked: Asked }) {
+  useLanguage();
+  const late = useStage(asked.id).kind === "late";
+  return (
+    <>
+      <DecidedLine asked={asked} />
+      {late && (
+        <p className="ask__why" role="status">
+          {t("approvals.stage.late")}
+        </p>
+      )}
+    </>
+  );
+}
+
 function Warning({ children }: { children: ReactNode }) {
   return (
     <p className="ask__warn" role="status">
@@ -164,10 +194,17 @@ function Warning({ children }: { children: ReactNode }) {
 }
 
 /** What became of a decision so far, until the run's event is there. */
-export function StageNote({ stage, onDismiss }: { stage: Stage; onDismiss: () => void }) {
+export function StageNote({ stage, onDismiss, toldElsewhere = false }: {
+  stage: Stage;
+  onDismiss: () => void;
+  /** Whether each issue stands at its field. */
+  toldElsewhere?: boolean;
+}) {
   const done = <Button onClick={onDismiss}>{t("approvals.dismiss")}</Button>;
   switch (stage.kind) {
     case "idle":
+    // What it came too late for is over, and says so itself.
+    case "late":
       return null;
     case "sending":
       return (
@@ -184,13 +221,9 @@ export function StageNote({ stage, onDismiss }: { stage: Stage; onDismiss: () =>
       );
     case "unsure":
       return (
-        <ErrorNote error={asError(stage.refusal)} action={<span className="muted t12">{t("approvals.stage.unsure")}</span>} />
+        <ErrorNote error={stage.refusal} action={<span className="muted t12">{t("approvals.stage.unsure")}</span>} />
       );
     case "refused":
-      return <ErrorNote error={asError(stage.refusal)} action={done} />;
+      return <ErrorNote error={stage.refusal} issues={!toldElsewhere} action={done} />;
   }
-}
-
-function asError(refusal: { code: string; message: string }): { code: string; message: string; issues: [] } {
-  return { issues: [], ...refusal };
 }

@@ -3,11 +3,11 @@ import { useData, useHub, useRun, type actions, type RunView } from "@runyard/re
 import { useEffect, useRef } from "react";
 import { t, useLanguage } from "../../i18n";
 import { Empty, ErrorNote, Icon, LinkButton, Risk, stateText, useShortcut } from "../../ui";
-import { fromEvents, fromList, type Asked } from "./asked";
+import { fromEvents, fromList, later, type Asked } from "./asked";
 import { useNewest, useStage } from "./decide";
-import { DecisionFoot, type RunFacts } from "./decision";
+import { DecisionFoot, Outcome, type RunFacts } from "./decision";
 import { Exact } from "./exact";
-import { DecidedLine, Facts, stakeText } from "./facts";
+import { Facts, stakeText } from "./facts";
 import { headingKey } from "./label";
 import { LabelText } from "./panel";
 import { focusReview, ReviewLink } from "./review-link";
@@ -25,7 +25,12 @@ export function ApprovalDetail({ id, changed }: { id: string; changed: number })
   if (error?.code === "NOT_FOUND" || error?.code === "VALIDATION_ERROR") {
     return (
       <section className="look">
-        <Empty icon="inbox" title={t("approvals.gone")} action={<LinkButton to="/approvals">{t("approvals.toList")}</LinkButton>}>
+        <Empty
+          icon="inbox"
+          title={t("approvals.gone")}
+          command="runyard approvals list"
+          action={<LinkButton to="/approvals">{t("approvals.toList")}</LinkButton>}
+        >
           {t("approvals.goneHelp")}
         </Empty>
       </section>
@@ -45,8 +50,8 @@ function Shown({ view, onChanged }: { view: actions.ApprovalView; onChanged: () 
   const { actor } = useHub();
   const listed = fromList(view);
   const entry = run.approvals.find((one) => one.approvalId === view.id);
-  // The run's own events say when and by whom; before they are here the list does.
-  const streamed: Asked = entry === undefined ? listed : { ...fromEvents(entry, view.runId), denied: listed.denied };
+  // The run's own events say when and by whom; until they are here the hub's answer does.
+  const streamed: Asked = entry === undefined ? listed : { ...later(fromEvents(entry, view.runId), listed), denied: listed.denied };
   const asked = useNewest(streamed);
   const body = useRef<HTMLDivElement>(null);
   const over = asked.state !== "open";
@@ -104,7 +109,7 @@ function Foot({ asked, run }: { asked: Asked; run: RunView }) {
   if (asked.state !== "open") {
     return (
       <div className="look__foot look__foot--over">
-        <DecidedLine asked={asked} />
+        <Outcome asked={asked} />
       </div>
     );
   }

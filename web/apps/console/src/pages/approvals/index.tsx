@@ -1,7 +1,7 @@
 // The inbox: everything that waits for a person, over all runs, and one of it in full beside the list.
 import { useApprovals, useClient, useRuns } from "@runyard/react";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { taskTitle } from "../../app/run-title";
 import { plural, t, useLanguage } from "../../i18n";
 import { durationText, Elapsed, Empty, ErrorNote, Icon, Kbd, LiveBadge, PageHead, Risk, Segmented } from "../../ui";
@@ -9,6 +9,7 @@ import { useNow, useShortcut, visible } from "../../ui";
 import { byRisk, fromList, isSnoozed, type Asked } from "./asked";
 import { ApprovalDetail } from "./detail";
 import { decidedText, Expiry } from "./facts";
+import { Gone } from "./gone";
 import { askIcon } from "./label";
 import { LabelText } from "./panel";
 
@@ -121,26 +122,22 @@ function useTitles(): ReadonlyMap<string, string> {
   return useMemo(() => new Map(runs.map((run) => [run.id, taskTitle(run.task)])), [runs]);
 }
 
-/** Approvals that were listed while this page was open and are decided by now: they stay, with who decided. */
+/** Approvals that were listed while this page was open and are decided by now. */
 function useGone(open: readonly Asked[], known: boolean): readonly Asked[] {
   const client = useClient();
-  const seen = useRef(new Map<string, Asked>());
-  const [gone, setGone] = useState<readonly Asked[]>([]);
+  const gone = useMemo(
+    () =>
+      new Gone(async (id) => {
+        const envelope = await client.call("approval_show", { id });
+        if (envelope.ok) return { ok: true, asked: fromList(envelope.data.approval) };
+        return envelope.error.code === "NOT_FOUND" ? { ok: true, asked: null } : { ok: false };
+      }),
+    [client],
+  );
   useEffect(() => {
-    if (!known) return;
-    const listed = new Set(open.map((asked) => asked.id));
-    for (const asked of open) seen.current.set(asked.id, asked);
-    for (const [id] of seen.current) {
-      if (listed.has(id)) continue;
-      seen.current.delete(id);
-      void client.call("approval_show", { id }).then((envelope) => {
-        if (!envelope.ok) return;
-        const now = fromList(envelope.data.approval);
-        if (now.state !== "open") setGone((before) => [now, ...before.filter((asked) => asked.id !== id)]);
-      });
-    }
-  }, [client, open, known]);
-  return gone;
+    if (known) gone.list(open.map((asked) => asked.id));
+  }, [gone, open, known]);
+  return useSyncExternalStore(gone.subscribe, gone.get);
 }
 
 function AskedRow({ asked, title, selected, snoozed }: {

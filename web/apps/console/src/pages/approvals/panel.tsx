@@ -1,15 +1,16 @@
 // What a run asks, at the foot of its right column. The place is always there, so that nothing moves when something is asked.
-import { useData, type RunSnapshot } from "@runyard/react";
 import { Link } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
+import { useMemo, useRef, useState, type KeyboardEvent } from "react";
 import { plural, t, useLanguage } from "../../i18n";
 import { told } from "../../i18n/known";
 import { Elapsed, Icon, Risk, useNow, useShortcut, visible } from "../../ui";
-import { fromEvents, isSnoozed, type Asked } from "./asked";
-import { useNewest, useStage } from "./decide";
-import { DecisionFoot, type RunFacts } from "./decision";
+import { fromEvents, isSnoozed, later, type Asked } from "./asked";
+import { useHubsWord, useNewest } from "./decide";
+import { DecisionFoot, Outcome, type RunFacts } from "./decision";
 import { Exact } from "./exact";
-import { DecidedLine, Expiry, placeText, targetText } from "./facts";
+import { Expiry, placeText, targetText } from "./facts";
+import { useHeard } from "./heard";
+import type { ShownRun } from "../run/run-context";
 import { askIcon, effectLabel, headingKey, inWords } from "./label";
 import { focusReview, ReviewLink } from "./review-link";
 
@@ -17,22 +18,25 @@ import { focusReview, ReviewLink } from "./review-link";
 const DECIDED_SHOWN = 3;
 
 /** The approvals of a run. */
-export function ApprovalPanel({ run }: { run: { id: string; snapshot: RunSnapshot } }) {
+export function ApprovalPanel({ run }: { run: ShownRun }) {
   useLanguage();
   const { view } = run.snapshot;
   const dock = useRef<HTMLElement>(null);
-  const opened = view.open.length;
-  const all = useMemo(() => view.approvals.map((entry) => fromEvents(entry, run.id)), [view.approvals, run.id]);
+  const heard = useHeard();
+  const all = useMemo(
+    () => view.approvals.map((entry) => later(fromEvents(entry, run.id), heard.get(entry.approvalId))),
+    [view.approvals, run.id, heard],
+  );
   const open = all.filter((asked) => asked.state === "open");
   const seen = useSeen(open);
   const decided = all.filter((asked) => asked.state !== "open" && seen.has(asked.id)).slice(-DECIDED_SHOWN);
-  useShortcut("a", "approvals.keys.focus", () => focusReview(dock.current), { when: opened > 0 });
+  useShortcut("a", "approvals.keys.focus", () => focusReview(dock.current), { when: open.length > 0 });
   const facts: RunFacts = { onReject: view.onReject, sessionId: view.sessionId, carries: view.carries !== null };
   if (open.length === 0) {
     return (
       <section className="dock dock--none" aria-label={t("approvals.panel")}>
         <div className="dock__head">
-          <span className="muted">{t("approvals.none")}</span>
+          <span className="muted">{t(run.reading === null ? "approvals.none" : "run.reading")}</span>
           <span className="grow" />
           <Link to="/approvals" className="t12">
             {t("approvals.title")}
@@ -54,7 +58,9 @@ export function ApprovalPanel({ run }: { run: { id: string; snapshot: RunSnapsho
           <Icon name="needs_approval" />
           {t("approvals.panel")}
         </h2>
-        <span className="muted t12">{plural(open.length, "approvals.waitOne", "approvals.wait")}</span>
+        <span className="muted t12">
+          {run.reading === null ? plural(open.length, "approvals.waitOne", "approvals.wait") : t("run.reading")}
+        </span>
         <span className="grow" />
         <Link to="/approvals" className="t12">
           {t("approvals.title")}
@@ -62,7 +68,7 @@ export function ApprovalPanel({ run }: { run: { id: string; snapshot: RunSnapsho
       </div>
       <div className="dock__body scroll">
         {open.map((asked) => (
-          <AskCard key={asked.id} asked={asked} facts={facts} />
+          <AskCard key={asked.id} asked={asked} facts={facts} past={run.reading !== null} />
         ))}
         {open[1] && <More asked={open[1]} />}
         <Decided decided={decided} />
@@ -87,7 +93,7 @@ function Decided({ decided }: { decided: readonly Asked[] }) {
           <p className="trunc t12">
             <LabelText asked={asked} />
           </p>
-          <DecidedLine asked={asked} />
+          <Outcome asked={asked} />
         </li>
       ))}
     </ul>
@@ -121,9 +127,9 @@ function moveBetween(event: KeyboardEvent, dock: Element | null): void {
   focusReview(next);
 }
 
-function AskCard({ asked: streamed, facts }: { asked: Asked; facts: RunFacts }) {
+function AskCard({ asked: streamed, facts, past }: { asked: Asked; facts: RunFacts; past: boolean }) {
   const newest = useNewest(streamed);
-  const denied = useDenied(newest.id);
+  const { said, denied } = useHubsWord(newest.id);
   const asked = denied === null ? newest : { ...newest, denied };
   const snoozed = isSnoozed(asked, useNow());
   return (
@@ -143,19 +149,9 @@ function AskCard({ asked: streamed, facts }: { asked: Asked; facts: RunFacts }) 
         <ReviewLink asked={asked} inRun />
       </div>
       <Bind asked={asked} snoozed={snoozed} />
-      <DecisionFoot asked={asked} facts={facts} />
+      <DecisionFoot asked={asked} facts={facts} unread={past ? t("run.refused.reading") : said ? undefined : t("common.loading")} />
     </section>
   );
-}
-
-/** Why it can only be rejected by now, as the hub says it. */
-function useDenied(id: string): string | null {
-  const { data, refresh } = useData("approval_show", { id });
-  const refused = useStage(id).kind === "refused";
-  useEffect(() => {
-    if (refused) void refresh();
-  }, [refused, refresh]);
-  return data?.approval.denied ?? null;
 }
 
 function Bind({ asked, snoozed }: { asked: Asked; snoozed: boolean }) {

@@ -4,6 +4,7 @@ import { t, useLanguage } from "../../i18n";
 import { SchemaForm, readForm, type Draft, type FormIssue } from "../../ui/schema-form";
 import { visible } from "../../ui";
 import { isFields } from "./request";
+import type { Stage } from "./sending";
 
 /** One value that a question offers. */
 export interface Choice {
@@ -27,6 +28,17 @@ export function choicesIn(schema: unknown): Choice[] | null {
   return choices;
 }
 
+/** Whether an answer is typed into fields, and not chosen. */
+export const hasFields = (schema: unknown): boolean => choicesIn(schema) === null;
+
+/** What the hub found wrong with an answer, each at its place in the form. */
+export function misfits(stage: Stage): readonly FormIssue[] {
+  if (stage.kind !== "refused" || stage.says !== "approve") return [];
+  return stage.refusal.issues
+    .filter(({ path }) => path[0] === "answer")
+    .map(({ path, message }) => ({ path: path.slice(1), message }));
+}
+
 /** A value as people read it. */
 export function asText(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
@@ -47,7 +59,16 @@ export function answerOf(schema: unknown, given: Given): Answer {
   }
   const read = readForm(schema, given.kind === "draft" ? given.draft : undefined);
   if (!read.ok) return read;
-  return read.value === undefined ? { ok: false, issues: [] } : { ok: true, value: read.value };
+  if (read.value === undefined || lacks(schema, read.value)) return { ok: false, issues: [] };
+  return { ok: true, value: read.value };
+}
+
+/** Whether a value lacks what its schema requires, at any depth: such an answer is not one yet. */
+function lacks(schema: unknown, value: unknown): boolean {
+  if (!isFields(schema) || !isFields(value)) return false;
+  const { required, properties } = schema;
+  if (Array.isArray(required) && required.some((name) => !Object.hasOwn(value, String(name)))) return true;
+  return isFields(properties) && Object.entries(value).some(([name, part]) => lacks(properties[name], part));
 }
 
 /** The form. */

@@ -13,21 +13,16 @@ const LABELS: Record<Meaning, EffectKey> = {
   fail: "approvals.effect.rejectFail",
 };
 
-/** The effect of a rejection, as its button names it. */
-export function rejectLabel(meaning: Meaning, question: boolean): EffectKey {
-  if (!question) return LABELS[meaning];
-  return meaning === "end" ? "approvals.effect.decline" : "approvals.effect.declineTell";
-}
-
 /** The form of a rejection. */
-export function RejectForm({ about, meaning, question, canRevise, pending, onReject, onRevise, onBack }: {
+export function RejectForm({ about, meaning, canRevise, pending, unread, onReject, onRevise, onBack }: {
   /** The id and the digest of what is rejected. */
   about: string;
   meaning: Meaning;
-  question: boolean;
   /** Whether there is an agent that could try again. */
   canRevise: boolean;
   pending: boolean;
+  /** Why it is not known yet whether there is something to reject. */
+  unread?: string | undefined;
   onReject: (reason: string) => void;
   onRevise: (reason: string) => void;
   onBack: () => void;
@@ -59,9 +54,9 @@ export function RejectForm({ about, meaning, question, canRevise, pending, onRej
           className="push"
           danger
           about={about}
-          label={effect(back ? "approvals.effect.revise" : rejectLabel(meaning, question))}
+          label={effect(back ? "approvals.effect.revise" : LABELS[meaning])}
           pending={pending}
-          disabledReason={missing}
+          disabledReason={unread ?? missing}
           onClick={() => (back ? onRevise(said) : onReject(said))}
         />
       </div>

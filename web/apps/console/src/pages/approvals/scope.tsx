@@ -2,7 +2,7 @@
 import { useClient, useHub, type actions } from "@runyard/react";
 import { useEffect, useId, useRef, useState } from "react";
 import { t, useLanguage } from "../../i18n";
-import { ErrorNote, exact, visible } from "../../ui";
+import { ErrorNote, exact, Sentence, visible } from "../../ui";
 import type { Asked } from "./asked";
 import { ruleFor, SCOPES, scopesFor, type Scope } from "./label";
 
@@ -85,8 +85,14 @@ function Covered({ rule }: { rule: actions.PolicyAddOutput }) {
   const also = preview?.also.slice(0, ALSO_SHOWN) ?? [];
   return (
     <>
-      <p>{t("approvals.scope.covers", { covers: exact(covers) })}</p>
-      {hint && <p className="muted">{visible(hint)}</p>}
+      <p>
+        <Sentence text={t("approvals.scope.covers", { covers: exact(covers) })} />
+      </p>
+      {hint && (
+        <p className="muted">
+          <Sentence text={visible(hint)} />
+        </p>
+      )}
       {preview && (
         <p className="muted">
           {t(changed > 0 ? "approvals.scope.changed" : "approvals.scope.changedNone", { requests: preview.requests, count: changed })}

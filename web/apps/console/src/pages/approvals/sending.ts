@@ -3,10 +3,12 @@
 /** What a person says to an approval. */
 export type Says = "approve" | "reject" | "revise";
 
-/** What became of a call, in short. */
+/** Why a call was refused. */
 export interface Refusal {
   code: string;
   message: string;
+  /** What is wrong, each at its path. */
+  issues: readonly { path: readonly (string | number)[]; message: string }[];
 }
 
 /** Where a decision stands. */
@@ -16,17 +18,21 @@ export type Stage =
   | { kind: "sending"; says: Says; key: string; answered: boolean }
   /** The content is not the one that was looked at: it is shown anew, and nothing is sent again by itself. */
   | { kind: "stale"; says: Says }
+  /** It was over before this one arrived, which did not count. */
+  | { kind: "late" }
   /** The hub said no, and why. */
   | { kind: "refused"; says: Says; refusal: Refusal }
   /** Nobody knows whether it arrived. The same key makes saying it again safe. */
   | { kind: "unsure"; says: Says; key: string; refusal: Refusal };
 
+/** What an approval is found to be after a call failed: over, open with this content or another, or nobody could say. */
+export type Found = "over" | "same" | "changed" | "unknown";
+
 /** What can happen to it. */
 export type Step =
   | { kind: "send"; says: Says; key: string }
   | { kind: "accepted" }
-  /** A failure; `open` and `digestChanged` say what the approval looks like after it. */
-  | { kind: "failed"; refusal: Refusal; open: boolean; digestChanged: boolean }
+  | { kind: "failed"; refusal: Refusal; found: Found }
   | { kind: "resolved" }
   | { kind: "dismiss" };
 
@@ -51,14 +57,17 @@ export function next(stage: Stage, step: Step): Stage {
     case "accepted":
       return stage.kind === "sending" ? { ...stage, answered: true } : stage;
     case "failed":
+      // Where nobody knows whether the hub heard it, the decision that it has may be this one.
+      if (step.found === "over") return UNHEARD.has(step.refusal.code) ? IDLE : { kind: "late" };
       if (stage.kind !== "sending") return stage;
-      if (!step.open) return IDLE;
       if (UNHEARD.has(step.refusal.code)) return { kind: "unsure", says: stage.says, key: stage.key, refusal: step.refusal };
       // An approval that is open conflicts with a decision only where that was about other content.
-      if (step.digestChanged || step.refusal.code === "CONFLICT") return { kind: "stale", says: stage.says };
+      if (step.found === "changed" || (step.found === "same" && step.refusal.code === "CONFLICT")) {
+        return { kind: "stale", says: stage.says };
+      }
       return { kind: "refused", says: stage.says, refusal: step.refusal };
     case "resolved":
-      return IDLE;
+      return stage.kind === "late" ? stage : IDLE;
     case "dismiss":
       return stage.kind === "sending" ? stage : IDLE;
   }

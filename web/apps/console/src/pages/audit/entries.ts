@@ -21,6 +21,8 @@ export interface Entries {
   more: boolean;
   loading: boolean;
   error: Failing | null;
+  /** When it was last read up to its end, or as far as is read by itself; null before that. */
+  readAt: string | null;
   /** Reads what is new, and what was left out before. */
   readOn: () => void;
 }
@@ -28,18 +30,19 @@ export interface Entries {
 /** Reads the audit from its beginning, and goes on where it ended when asked to. */
 export function useEntries(enabled = true): Entries {
   const client = useClient();
-  const [state, setState] = useState<Omit<Entries, "readOn">>({ entries: [], more: false, loading: enabled, error: null });
+  const [state, setState] = useState<Omit<Entries, "readOn">>({ entries: [], more: false, loading: enabled, error: null, readAt: null });
   const last = useRef(0);
   const busy = useRef(false);
   const readOn = useCallback(async () => {
     if (busy.current) return;
     busy.current = true;
     setState((before) => ({ ...before, loading: true, error: null }));
-    let more = true;
+    let [more, failed] = [true, false];
     for (let page = 0; more && page < PAGES_MAX; page += 1) {
       const envelope = await client.call("audit_list", { after: last.current, limit: PAGE_MAX });
       if (!envelope.ok) {
         setState((before) => ({ ...before, error: envelope.error }));
+        failed = true;
         break;
       }
       const { entries, next } = envelope.data;
@@ -49,7 +52,7 @@ export function useEntries(enabled = true): Entries {
       setState((before) => ({ ...before, entries: [...before.entries, ...entries], more: still }));
     }
     busy.current = false;
-    setState((before) => ({ ...before, loading: false }));
+    setState((before) => ({ ...before, loading: false, readAt: failed ? before.readAt : new Date().toISOString() }));
   }, [client]);
   useEffect(() => {
     if (enabled) void readOn();

@@ -2,8 +2,8 @@
 import { useHub } from "@runyard/react";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { t, useLanguage } from "../../i18n";
-import { absoluteText, Block, Button, Copy, Empty, ErrorNote, Icon, KeyValue, PageHead, useShortcut } from "../../ui";
+import { plural, t, useLanguage } from "../../i18n";
+import { absoluteText, Block, Button, clockText, Copy, Empty, ErrorNote, Icon, KeyValue, PageHead, useShortcut } from "../../ui";
 import { pretty } from "../dev/pretty";
 import { actorOf, found, typeText, useEntries, type Entry } from "./entries";
 import { EntryTable } from "./table";
@@ -14,7 +14,7 @@ export function AuditPage() {
   useLanguage();
   const { can } = useHub();
   const mayRead = can("audit.read");
-  const { entries, more, loading, error, readOn } = useEntries(mayRead);
+  const { entries, more, loading, error, readAt, readOn } = useEntries(mayRead);
   const search = useSearch({ from: "/audit" });
   const navigate = useNavigate({ from: "/audit" });
   const go = (next: typeof search, replace: boolean) => void navigate({ search: { ...search, ...next }, replace });
@@ -37,7 +37,10 @@ export function AuditPage() {
     );
   }
   const all = entries.length;
-  const count = shown.length === all ? t("audit.count", { count: all }) : t("audit.countOf", { count: shown.length, all });
+  const whole = plural(all, "audit.countOne", "audit.count");
+  const part = shown.length === all ? whole : t("audit.countOf", { count: shown.length, all });
+  // It does not grow by itself, so it says how old it is.
+  const count = readAt === null ? part : t("audit.asOf", { count: part, time: clockText(readAt) });
   return (
     <>
       <PageHead
@@ -122,7 +125,7 @@ function Nothing({ all, onClear }: { all: number; onClear: () => void }) {
   if (all > 0) {
     return (
       <Empty title={t("audit.noMatch")} action={<Button onClick={onClear}>{t("audit.clear")}</Button>}>
-        {t("audit.outside", { count: all })}
+        {plural(all, "audit.outsideOne", "audit.outside")}
       </Empty>
     );
   }

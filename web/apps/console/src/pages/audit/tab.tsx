@@ -1,9 +1,10 @@
 // What is recorded of one run: who decided what, the chain of its events, and how anybody can check it without a hub.
 import { useHub, type RunSnapshot } from "@runyard/react";
 import { Link } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { maybe, t, useLanguage } from "../../i18n";
 import { Block, Clock, Copy, CopyButton, Empty, ErrorNote, Icon, KeyValue, visible } from "../../ui";
+import type { ShownRun } from "../run/run-context";
 import { Section } from "../system/section";
 import { approvalOf, runOf, useEntries, type Entry } from "./entries";
 import { askedFor, askedText } from "./asked-for";
@@ -11,11 +12,12 @@ import { EntryTable } from "./table";
 import { Verify } from "./verify";
 
 /** The audit of a run. */
-export function AuditTab({ run }: { run: { id: string; snapshot: RunSnapshot } }) {
+export function AuditTab({ run }: { run: ShownRun }) {
   useLanguage();
-  const { can } = useHub();
+  const { can, actor } = useHub();
   const { view } = run.snapshot;
-  const { entries, loading, error, readOn } = useEntries(can("audit.read"));
+  const may = can("audit.read");
+  const { entries, loading, error, readAt, readOn } = useEntries(may);
   const own = useMemo(() => entries.filter((entry) => runOf(entry) === run.id).reverse(), [entries, run.id]);
   const about = (entry: Entry) => {
     const approval = view.approvals.find(({ approvalId }) => approvalId === approvalOf(entry));
@@ -30,13 +32,28 @@ export function AuditTab({ run }: { run: { id: string; snapshot: RunSnapshot } }
     const timer = setTimeout(readOn, 600);
     return () => clearTimeout(timer);
   });
+  // What came piece by piece would move the rest; what was there stays, with what a check has found.
+  const isThere = run.reading === null && actor !== null && (!may || readAt !== null || error !== null);
+  const [wasThere, setWasThere] = useState(isThere);
+  useEffect(() => {
+    if (isThere) setWasThere(true);
+  }, [isThere]);
+  if (!isThere && !wasThere) {
+    return (
+      <div className="page scroll">
+        <p className="muted" role="status">
+          {t("system.reading")}
+        </p>
+      </div>
+    );
+  }
   return (
     <div className="page scroll">
       <Section title={t("audit.tab.decisions")} about={t("audit.tab.decisionsAbout")}>
         <Decisions run={run} />
       </Section>
       <Section title={t("audit.tab.entries")} about={t("audit.tab.entriesAbout")}>
-        {can("audit.read") ? (
+        {may ? (
           <>
             {error && <ErrorNote error={error} />}
             {own.length > 0 ? (

@@ -29,15 +29,16 @@ export function EntryTable({ entries, selected, onSelect, label, about }: {
   });
   return (
     <div className="entries" role="table" aria-label={label} aria-rowcount={entries.length + 1}>
-      <div className="entry entry--head" role="row">
-        <span role="columnheader">{t("audit.sequence")}</span>
-        <span role="columnheader">{t("audit.when")}</span>
-        <span role="columnheader">{t("audit.who")}</span>
-        <span role="columnheader">{t("audit.what")}</span>
-        <span role="columnheader">{t("audit.detail")}</span>
-        <span role="columnheader">{t("audit.hash")}</span>
-      </div>
       <div className="entries__body scroll" ref={scroller} role="rowgroup" tabIndex={0} aria-label={label}>
+        {/* Inside what scrolls: its columns are those of the rows, with a scrollbar and without. */}
+        <div className="entry entry--head" role="row">
+          <span role="columnheader">{t("audit.sequence")}</span>
+          <span role="columnheader">{t("audit.when")}</span>
+          <span role="columnheader">{t("audit.who")}</span>
+          <span role="columnheader">{t("audit.what")}</span>
+          <span role="columnheader">{t("audit.detail")}</span>
+          <span role="columnheader">{t("audit.hash")}</span>
+        </div>
         <div className="entries__all" role="presentation" style={{ blockSize: rows.getTotalSize() }}>
           {rows.getVirtualItems().map((item) => {
             const entry = entries[item.index];

@@ -1,7 +1,7 @@
 // Whether the record still holds. What a check found stays on the page.
 import { useAction } from "@runyard/react";
 import { useState } from "react";
-import { t, useLanguage } from "../../i18n";
+import { plural, t, useLanguage } from "../../i18n";
 import { Button, Clock, Copy, ErrorNote, Icon } from "../../ui";
 import type { Answer } from "../system/data";
 import { shortHash } from "./entries";
@@ -27,7 +27,7 @@ export function Verify({ onVerified }: { onVerified?: () => void }) {
         ) : last ? (
           <span className="verdict verdict--ok">
             <Icon name="completed" />
-            {t("audit.whole", { count: last.found.entries })}
+            {plural(last.found.entries, "audit.wholeOne", "audit.whole")}
           </span>
         ) : (
           <span className="muted">

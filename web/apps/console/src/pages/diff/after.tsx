@@ -1,11 +1,11 @@
 // After the end: what was kept can be applied, and what was applied can be taken back. Each is a new run, which asks itself.
-import { useClient, useRuns, type Failing, type ReviewEntry, type RunView } from "@runyard/react";
+import { useClient, type Failing, type ReviewEntry, type RunView } from "@runyard/react";
 import { Link } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { t, useLanguage } from "../../i18n";
 import { Button, effect, EffectButton, ErrorNote, Modal, Segmented, StatePill } from "../../ui";
 import { shortId } from "../approvals/facts";
-import { useTakenBack } from "../run/taken-back";
+import { undos, useLaterRuns, useTakenBack } from "../run/taken-back";
 import { useMay } from "../approvals/may";
 import { applyTo, type ApplyTo } from "../approvals/request";
 import { freshKey } from "../approvals/sending";
@@ -35,7 +35,8 @@ export function AfterBar({ run, entry, state, review }: AfterProps) {
   const where = t(target.kind === "branch" ? "diff.to.branch" : "diff.to.files");
   const taken = useTakenBack(run.id, run.view);
   const status = entry.status === "applied" && taken.kind === "done" ? "undone" : entry.status;
-  const said = t(`diff.over.${status}`, { target: where });
+  const unknown = status === "applied" && taken.kind === "unknown" ? t(taken.error ? "diff.taken.unread" : "diff.taken.reading") : undefined;
+  const said = unknown === undefined ? t(`diff.over.${status}`, { target: where }) : `${t("diff.over.wasApplied", { target: where })} ${unknown}`;
   const later = <Later run={run} />;
   if (may !== true) {
     const lacks = may === false ? t("diff.permission", { permission: "runs.write" }) : "";
@@ -45,7 +46,8 @@ export function AfterBar({ run, entry, state, review }: AfterProps) {
     const files = entry.selection?.length ?? (entry.diff.stats?.files ?? state.files.length) - (entry.diff.stats?.protected ?? 0);
     return (
       <Bar sum={<Sum counted={counted}>{said}</Sum>} note={later}>
-        {taken.kind === "asked" ? <Made id={taken.by} /> : <Undo run={run.id} files={files} />}
+        {taken.kind === "unknown" && taken.error && <Again run={run} />}
+        {taken.kind === "asked" ? <Made id={taken.by} /> : <Undo run={run.id} files={files} why={unknown} />}
       </Bar>
     );
   }
@@ -62,7 +64,7 @@ export function AfterBar({ run, entry, state, review }: AfterProps) {
 
 /** The runs that applied or took back these changes. */
 function Later({ run }: Pick<AfterProps, "run">) {
-  const { runs } = useRuns({ text: run.id, ...(run.view.createdAt !== null && { since: run.view.createdAt }) });
+  const { runs } = useLaterRuns(run.id, run.view);
   const carried = runs.filter((one) => one.parentRunId === run.id && one.id !== run.id);
   if (carried.length === 0) return null;
   return (
@@ -78,6 +80,11 @@ function Later({ run }: Pick<AfterProps, "run">) {
       ))}
     </ul>
   );
+}
+
+function Again({ run }: Pick<AfterProps, "run">) {
+  const { refresh } = useLaterRuns(run.id, run.view);
+  return <Button onClick={() => void refresh()}>{t("diff.again")}</Button>;
 }
 
 type Started = { kind: "none" } | { kind: "starting" } | { kind: "made"; id: string } | { kind: "failed"; error: Failing };
@@ -163,6 +170,7 @@ function Apply({ run, state, review }: { run: string; state: DiffState; review: 
             <EffectButton
               icon="applying"
               label={effect("diff.effect.startApply", { files })}
+              disabledReason={missing}
               pending={started.kind === "starting"}
               onClick={() => void start()}
             />
@@ -178,28 +186,28 @@ function Apply({ run, state, review }: { run: string; state: DiffState; review: 
   );
 }
 
-function Undo({ run, files }: { run: string; files: number }) {
+/** Offers to take back; once that has led to a run, it is that run which is shown. */
+function Undo({ run, files, why }: { run: string; files: number; why: string | undefined }) {
   const client = useClient();
   const [asking, setAsking] = useState(false);
-  const [started, setStarted] = useState<Started>({ kind: "none" });
-  const key = useRef(freshKey());
+  const [started, setStarted] = useState<Exclude<Started, { kind: "made" }>>({ kind: "none" });
   const named = filesText(files);
   async function start(): Promise<void> {
     if (started.kind === "starting") return;
     setStarted({ kind: "starting" });
-    const envelope = await client.call("run_undo", { id: run }, { confirm: true, idempotencyKey: key.current });
-    if (!envelope.ok) {
-      setStarted({ kind: "failed", error: envelope.error });
-      return;
-    }
-    key.current = freshKey();
-    setAsking(false);
-    setStarted({ kind: "made", id: envelope.data.run.id });
+    const envelope = await client.call("run_undo", { id: run }, { confirm: true, idempotencyKey: undos.key(run) });
+    if (envelope.ok) undos.led(run, envelope.data.run.id);
+    else setStarted({ kind: "failed", error: envelope.error });
   }
   return (
     <>
-      {started.kind === "made" && <Made id={started.id} />}
-      <EffectButton large icon="retry" label={effect("diff.effect.undo", { files: named })} onClick={() => setAsking(true)} />
+      <EffectButton
+        large
+        icon="retry"
+        label={effect("diff.effect.undo", { files: named })}
+        disabledReason={why}
+        onClick={() => setAsking(true)}
+      />
       <Modal
         open={asking}
         title={t("diff.start.undoTitle")}
@@ -212,6 +220,7 @@ function Undo({ run, files }: { run: string; files: number }) {
             <EffectButton
               icon="retry"
               label={effect("diff.effect.startUndo", { files: named })}
+              disabledReason={why}
               pending={started.kind === "starting"}
               onClick={() => void start()}
             />

@@ -2,10 +2,11 @@
 import { useEffect, useState, type ReactNode } from "react";
 import { plural, t, useLanguage } from "../../i18n";
 import { Button, effect, EffectButton, Modal, type EffectLabel } from "../../ui";
-import { meaningOf, type Asked } from "../approvals/asked";
-import { useDecide } from "../approvals/decide";
-import { StageNote, TypedWord, type RunFacts } from "../approvals/decision";
+import { later, meaningOf, type Asked } from "../approvals/asked";
+import { useDecide, useHubsWord } from "../approvals/decide";
+import { Outcome, StageNote, TypedWord, type RunFacts } from "../approvals/decision";
 import { targetText } from "../approvals/facts";
+import { useHeard } from "../approvals/heard";
 import { typedWord } from "../approvals/label";
 import { useMay } from "../approvals/may";
 import { RejectForm } from "../approvals/reject";
@@ -51,16 +52,25 @@ export function Sum({ counted, words, children }: { counted: Counts; words?: str
   );
 }
 
+/** What of the changes could not be read, where that failed: what is shown is not all of them, or not what they are by now. */
+export function unreadText({ error, complete }: DiffState): string | undefined {
+  return error === null ? undefined : t(complete ? "diff.notReread" : "diff.notListed");
+}
+
 /** Why nothing can be applied now. */
 export function whyNotApply(state: DiffState, counted: Counts): string | undefined {
+  const unread = unreadText(state);
+  if (unread !== undefined) return unread;
   if (!state.complete) return t("diff.listIncomplete");
   if (counted.files === 0) return t("diff.nothingChosen");
   return undefined;
 }
 
 /** The bar while the run waits for the answer. */
-export function AskingBar({ asked: streamed, facts, state, review, fixed }: {
+export function AskingBar({ asked: streamed, facts, past, state, review, fixed }: {
   asked: Asked;
+  /** Whether the run's log is still read: what it asks for here may have been decided long ago. */
+  past: boolean;
   facts: RunFacts;
   state: DiffState;
   review: DiffReview;
@@ -69,8 +79,10 @@ export function AskingBar({ asked: streamed, facts, state, review, fixed }: {
 }) {
   useLanguage();
   const may = useMay("approvals.resolve");
+  const newest = later(streamed, useHeard().get(streamed.id));
   // The answer is bound to what is shown here, whatever the stream has brought meanwhile.
-  const asked: Asked = { ...streamed, digest: state.diff?.digest ?? streamed.digest };
+  const asked: Asked = { ...newest, digest: state.diff?.digest ?? newest.digest };
+  const { said, denied } = useHubsWord(asked.id);
   const { stage, decide, dismiss } = useDecide(asked);
   const [rejecting, setRejecting] = useState(false);
   const [typed, setTyped] = useState("");
@@ -80,6 +92,7 @@ export function AskingBar({ asked: streamed, facts, state, review, fixed }: {
   const { ask } = asked;
   if (ask.kind !== "apply") return null;
   const counted = counts(state.choices, state.files, review.body);
+  if (asked.state !== "open") return <Bar sum={<Sum counted={counted}>{t("diff.over.decided")}</Sum>} note={<Outcome asked={asked} />} />;
   const sending = stage.kind === "sending";
   const about = `${asked.id} ${asked.digest}`;
   const canRevise = !ask.undo && !facts.carries;
@@ -89,7 +102,9 @@ export function AskingBar({ asked: streamed, facts, state, review, fixed }: {
     return <Bar sum={<Sum counted={counted}>{t("diff.permission", { permission: "approvals.resolve" })}</Sum>} />;
   }
   const missing = word !== null && typed.trim() !== word ? t("approvals.typeMissing", { word }) : undefined;
-  const refused = may === null ? t("common.loading") : ask.undo ? missing : (whyNotApply(state, counted) ?? missing);
+  const barred = denied === null ? undefined : t("approvals.denied", { reason: denied });
+  const unread = past ? t("run.refused.reading") : may === null || !said ? t("common.loading") : undefined;
+  const refused = unread ?? (barred ?? (ask.undo ? unreadText(state) : whyNotApply(state, counted)) ?? missing);
   const selected = fixed || ask.undo ? undefined : selection(state.choices, state.files);
   const part = selected === undefined ? {} : { selection: selected };
   async function send(): Promise<void> {
@@ -120,14 +135,14 @@ export function AskingBar({ asked: streamed, facts, state, review, fixed }: {
           label={{ text: commentsLabel(state.comments.length) }}
           about={about}
           pending={sending && stage.says === "revise"}
-          disabledReason={sending ? t("approvals.stage.sending") : undefined}
+          disabledReason={sending ? t("approvals.stage.sending") : unread}
           onClick={() => void send()}
         />
       )}
       <Button
         large
         kind="reject"
-        disabledReason={sending ? t("approvals.stage.sending") : undefined}
+        disabledReason={sending ? t("approvals.stage.sending") : unread}
         onClick={() => setRejecting(true)}
       >
         {t("approvals.reject")}
@@ -146,9 +161,9 @@ export function AskingBar({ asked: streamed, facts, state, review, fixed }: {
         <RejectForm
           about={about}
           meaning={meaningOf(ask, facts.onReject)}
-          question={false}
           canRevise={canRevise}
           pending={sending}
+          unread={unread}
           onReject={(reason) => {
             setRejecting(false);
             void decide({ says: "reject", reason });

@@ -42,7 +42,14 @@ export function CommentCard({ comment, review }: { comment: ReviewComment; revie
 export function CommentForm({ draft, review }: { draft: Draft; review: DiffReview }) {
   useLanguage();
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => field.current?.focus({ preventScroll: true }), []);
+  useEffect(() => {
+    const before = document.activeElement;
+    field.current?.focus({ preventScroll: true });
+    // Who wrote it goes on where they were.
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected && document.activeElement === document.body) before.focus({ preventScroll: true });
+    };
+  }, []);
   return (
     <div className="cmt">
       <header>

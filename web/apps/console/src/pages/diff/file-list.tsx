@@ -12,6 +12,8 @@ import type { Layout } from "./table";
 /** So many files are one place as long as they are far away. */
 const BUCKET_FILES = 40;
 const BETWEEN_PX = 12;
+/** So many files may stand in the window at first. */
+const FIRST_FILES = 4;
 
 /** Where somebody wants to go. `times` makes the same place a new wish. */
 export interface Goal {
@@ -57,16 +59,16 @@ export function FileList({ review, state, layout, choosable, commentable, goal }
   const wantedBucket = goal === null ? -1 : Math.floor(goal.index / BUCKET_FILES);
   return (
     <div className="diffs scroll" ref={list} tabIndex={-1}>
-      {files.length === 0 && <p className="muted">{t("diff.loading")}</p>}
       {buckets.map((bucket, index) => (
         <Lazy
           key={index}
           className="diffs__bucket"
+          first={index === 0}
           height={bucket.reduce((sum, file) => sum + guessHeight(file) + BETWEEN_PX, 0)}
           forced={index === wantedBucket || (draft !== null && bucket.some((file) => file.id === draft.file))}
         >
           {() =>
-            bucket.map((file) => (
+            bucket.map((file, at) => (
               <FileSection
                 key={file.id}
                 review={review}
@@ -79,6 +81,7 @@ export function FileList({ review, state, layout, choosable, commentable, goal }
                 layout={layout}
                 choosable={choosable}
                 commentable={commentable}
+                first={index === 0 && at < FIRST_FILES}
                 wanted={goal?.file === file.id}
               />
             ))

@@ -1,5 +1,5 @@
 // One file of the diff: what is chosen of it, its hunks, and what is said on its lines.
-import { memo, useMemo, useState, type ReactNode } from "react";
+import { memo, useEffect, useMemo, useState, type ReactNode } from "react";
 import { t, useLanguage } from "../../i18n";
 import { bytesText, Button, Checkbox, copyText, ErrorNote, Icon, Menu, visible, type MenuItem } from "../../ui";
 import { aboutFile } from "./about";
@@ -43,6 +43,8 @@ export interface FileProps {
   choosable: boolean;
   /** Why comments cannot be made, where they cannot. */
   commentable: boolean;
+  /** One of those that stand in the window at first. */
+  first: boolean;
   /** Somebody wants to go there: it is drawn and opened. */
   wanted: boolean;
 }
@@ -63,7 +65,7 @@ export const FileSection = memo(function FileSection(props: FileProps) {
       ))}
       {draft !== null && draft.at === undefined && <CommentForm draft={draft} review={review} />}
       {open ? (
-        <Lazy height={guessHeight(file) - HEAD_PX} forced={wanted || hasWords} onNear={() => void review.openFile(file.id)}>
+        <Lazy height={guessHeight(file) - HEAD_PX} first={props.first} forced={wanted || hasWords}>
           {() => <Body {...props} state={body} choice={choice} />}
         </Lazy>
       ) : (
@@ -143,6 +145,10 @@ function FileHead({ open, onOpen, ...props }: FileProps & { open: boolean; onOpe
 
 function Body(props: FileProps & { state: BodyState | undefined }) {
   const { review, file, state } = props;
+  // Also where the changes were made anew under the reader's eyes: nothing comes near then that was not there before.
+  useEffect(() => {
+    if (state === undefined) void review.openFile(file.id);
+  }, [review, file.id, state]);
   if ((file.content === "binary" || file.content === "too_large") && !isLink(file)) {
     const sizes = { before: bytesText(file.oldBytes), after: bytesText(file.newBytes) };
     return <p className="dfile__words">{t(file.content === "binary" ? "diff.binary" : "diff.tooLarge", sizes)}</p>;
@@ -242,7 +248,7 @@ function HunkHead({ hunk, place, file, chosen, onChoose }: {
         onChange={() => onChoose?.(yes)}
       />
       <Icon name={yes ? "check" : "minus"} small />
-      {t(yes ? "diff.accept" : "diff.leaveOut")}
+      {t(yes ? "diff.include" : "diff.leaveOut")}
     </label>
   );
   return (

@@ -1,14 +1,15 @@
 // A run's changes under review. Looking, choosing and commenting change nothing; only the effect in the bar does.
-import { useClient, type RunSnapshot } from "@runyard/react";
+import { useClient } from "@runyard/react";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import { maybe, plural, t, useLanguage } from "../../i18n";
 import { Button, Empty, ErrorNote, Icon, KeyValue, Segmented, useShortcut, visible } from "../../ui";
+import type { ShownRun } from "../run/run-context";
 import { useTakenBack } from "../run/taken-back";
 import { fromEvents } from "../approvals/asked";
 import { Revision, shortId, targetText } from "../approvals/facts";
 import { AfterBar } from "./after";
-import { AskingBar, Bar, filesText, Sum } from "./bar";
+import { AskingBar, Bar, filesText, Sum, unreadText } from "./bar";
 import { FileList, type Goal } from "./file-list";
 import type { FileChange } from "./model";
 import { reviewOf } from "./reviews";
@@ -23,17 +24,11 @@ const TERMINAL: ReadonlySet<string> = new Set(["completed", "failed", "cancelled
 const SETTLED: ReadonlySet<string> = new Set(["approved", "applying", "applied", "undone"]);
 const LAYOUT_NAME = "runyard.diffLayout";
 
-/** The run whose diff is shown. */
-export interface ShownRun {
-  id: string;
-  snapshot: RunSnapshot;
-}
-
 /** The diff of a run. */
 export function DiffTab({ run }: { run: ShownRun }) {
   useLanguage();
   const { view } = run.snapshot;
-  if (view.review === null) return <NoDiff run={run} />;
+  if (view.review === null) return run.reading === null ? <NoDiff run={run} /> : <Reading />;
   const nothing = (view.review.diff.stats?.files ?? view.review.diff.paths.length) === 0;
   if (view.carries?.undo) return <UndoReview run={run} />;
   if (nothing) return <Empty icon="patch" title={t("diff.none.title")}>{t("diff.none.unchanged")}</Empty>;
@@ -45,6 +40,7 @@ function UndoReview({ run }: { run: ShownRun }) {
   const { review, state } = useReview(run);
   const { review: entry, carries } = run.snapshot.view;
   if (entry === null || carries === null) return null;
+  if (state.phase === "loading") return <Reading />;
   return (
     <div className="difftab">
       <div className="banner">
@@ -53,6 +49,7 @@ function UndoReview({ run }: { run: ShownRun }) {
           <b className="strong">{t("diff.banner")}</b> {t("diff.bannerUndo")}
         </span>
       </div>
+      <Unread review={review} state={state} />
       <div className="undo scroll">
         <p className="prose">
           {t("diff.undoText", { files: filesText(entry.diff.stats?.files ?? entry.diff.paths.length) })}{" "}
@@ -70,6 +67,27 @@ function UndoReview({ run }: { run: ShownRun }) {
         <About run={run} state={state} />
       </div>
       <Foot run={run} review={review} state={state} />
+    </div>
+  );
+}
+
+/** Nothing has its place before it is known how much there is: what came piece by piece would move the rest. */
+function Reading() {
+  return <p className="difftab__reading muted" role="status">{t("diff.loading")}</p>;
+}
+
+/** Says that what is shown may not be what the changes are by now. */
+function Unread({ review, state }: { review: DiffReview; state: DiffState }) {
+  const said = unreadText(state);
+  if (state.error === null || said === undefined) return null;
+  return (
+    <div className="banner banner--warn" role="alert">
+      <Icon name="high" />
+      <span>
+        {said} <span className="code">{state.error.code}</span>
+      </span>
+      <span className="grow" />
+      <Button onClick={() => void review.load()}>{t("diff.again")}</Button>
     </div>
   );
 }
@@ -137,6 +155,7 @@ function Review({ run }: { run: ShownRun }) {
     const again = <Button onClick={() => void review.load()}>{t("diff.again")}</Button>;
     return <ErrorNote error={{ issues: [], ...state.error }} action={again} />;
   }
+  if (state.phase === "loading") return <Reading />;
   return (
     <div className="difftab">
       <div className="banner">
@@ -155,6 +174,7 @@ function Review({ run }: { run: ShownRun }) {
           onChange={setLayout}
         />
       </div>
+      <Unread review={review} state={state} />
       {state.anew && (
         <div className="banner banner--warn" role="alert">
           <Icon name="high" />
@@ -221,7 +241,7 @@ function About({ run, state }: { run: ShownRun; state: DiffState }) {
   const open = run.snapshot.view.open.find((one) => one.approvalId === entry.approvalId);
   const asked = open && fromEvents(open, run.id);
   const became = entry.status === "applied" && taken.kind === "done" ? "undone" : entry.status;
-  const status = maybe(`diff.status.${became}`) ?? became;
+  const status = became === "applied" && taken.kind === "unknown" ? t("diff.status.wasApplied") : (maybe(`diff.status.${became}`) ?? became);
   return (
     <div className="tree__about">
       <KeyValue
@@ -258,7 +278,7 @@ function Foot({ run, review, state }: { run: ShownRun; review: DiffReview; state
   const open = view.open.find((one) => one.approvalId === entry.approvalId);
   if (open !== undefined) {
     const facts = { onReject: view.onReject, sessionId: view.sessionId, carries: view.carries !== null };
-    return <AskingBar asked={fromEvents(open, run.id)} facts={facts} state={state} review={review} fixed={facts.carries} />;
+    return <AskingBar asked={fromEvents(open, run.id)} facts={facts} past={run.reading !== null} state={state} review={review} fixed={facts.carries} />;
   }
   if (TERMINAL.has(view.state)) return <AfterBar run={{ id: run.id, view }} entry={entry} state={state} review={review} />;
   const counted = counts(state.choices, state.files, review.body);

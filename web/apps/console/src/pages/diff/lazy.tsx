@@ -23,21 +23,18 @@ function watch(element: Element, tell: (near: boolean) => void): () => void {
 }
 
 /** Draws its content while it is near; `forced` draws it wherever it is. */
-export function Lazy({ height, forced = false, className, onNear, children }: {
+export function Lazy({ height, first = false, forced = false, className, children }: {
   /** How high it will be, as far as that can be guessed. */
   height: number;
+  /** Stands in the window from the beginning, so that it never was a place of another height. */
+  first?: boolean;
   forced?: boolean;
   className?: string;
-  onNear?: () => void;
   children: () => ReactNode;
 }) {
   const place = useRef<HTMLDivElement>(null);
-  const [near, setNear] = useState(false);
+  const [near, setNear] = useState(first);
   const measured = useRef(height);
-  const told = useRef(onNear);
-  useEffect(() => {
-    told.current = onNear;
-  });
   useEffect(() => {
     const element = place.current;
     if (!element) return;
@@ -45,7 +42,6 @@ export function Lazy({ height, forced = false, className, onNear, children }: {
       // It keeps the height that it had, so that nothing moves when it goes out of sight.
       if (!now && element.offsetHeight > 0) measured.current = element.offsetHeight;
       setNear(now);
-      if (now) told.current?.();
     });
   }, []);
   const drawn = near || forced;
@@ -53,7 +49,7 @@ export function Lazy({ height, forced = false, className, onNear, children }: {
     <div
       ref={place}
       className={className}
-      style={drawn ? undefined : { blockSize: measured.current === height ? height : measured.current }}
+      style={drawn ? undefined : { blockSize: measured.current }}
     >
       {drawn && children()}
     </div>

@@ -2,6 +2,7 @@
 import type { Client } from "@runyard/react";
 import { isFields } from "../approvals/request";
 import type { ReviewComment } from "./comments";
+import type { FileChoice } from "./selection";
 import { DiffReview, type DiffSource, type Keeper, type Kept } from "./store";
 
 /** So many files are listed at a time. */
@@ -22,10 +23,12 @@ export function reviewOf(client: Client, run: string): DiffReview {
   return review;
 }
 
-/** Whether somebody chose a part of a run's changes on this page. */
-export function chosenInDiff(run: string): boolean {
+/** Whether somebody chose a part of these changes of a run, on this page or before it was loaded. */
+export function chosenInDiff(run: string, digest: string): boolean {
   const state = reviews.get(run)?.get();
-  return state !== undefined && !state.settled && state.choices.size > 0;
+  if (state !== undefined && state.diff !== null) return !state.settled && state.choices.size > 0;
+  const kept = keeper(run).read();
+  return kept !== null && kept.digest === digest && kept.choices.length > 0;
 }
 
 function source(client: Client, run: string): DiffSource {
@@ -43,7 +46,7 @@ function source(client: Client, run: string): DiffSource {
   };
 }
 
-/** Keeps ticks and comments in this browser. Without storage they last as long as the page. */
+/** Keeps ticks, comments and choices in this browser. Without storage they last as long as the page. */
 function keeper(run: string): Keeper {
   const name = `runyard.review.${run}`;
   return {
@@ -56,7 +59,7 @@ function keeper(run: string): Keeper {
     },
     write(kept) {
       try {
-        if (kept.viewed.length === 0 && kept.comments.length === 0) localStorage.removeItem(name);
+        if (kept.viewed.length + kept.comments.length + kept.choices.length === 0) localStorage.removeItem(name);
         else localStorage.setItem(name, JSON.stringify(kept));
       } catch {
         // Full or switched off: nothing else depends on it.
@@ -73,7 +76,14 @@ export function readKept(raw: unknown): Kept | null {
     digest: raw["digest"],
     viewed: list(raw["viewed"]).filter((file) => typeof file === "string"),
     comments: list(raw["comments"]).filter(isComment),
+    choices: list(raw["choices"]).filter(isChoice),
   };
+}
+
+function isChoice(raw: unknown): raw is [string, FileChoice] {
+  if (!Array.isArray(raw) || raw.length !== 2 || typeof raw[0] !== "string") return false;
+  const choice: unknown = raw[1];
+  return choice === "whole" || choice === "none" || (Array.isArray(choice) && choice.every((hunk) => Number.isInteger(hunk)));
 }
 
 function isComment(raw: unknown): raw is ReviewComment {

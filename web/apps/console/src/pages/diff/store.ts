@@ -2,7 +2,7 @@
 // It lives outside of components, so that going to the timeline and back loses nothing.
 import { type ReviewComment, rebaseComments } from "./comments";
 import type { FileBody, FileChange, SelectedFile } from "./model";
-import { type Choices, choicesOf } from "./selection";
+import { type Choices, choicesOf, type FileChoice } from "./selection";
 import { pathsToCompare, rebase } from "./stale";
 import { directoryOf } from "./tree";
 
@@ -48,6 +48,7 @@ export type BodyState = { kind: "loading" } | { kind: "ready"; body: FileBody } 
 /** What is known, chosen and said of the changes. */
 export interface DiffState {
   phase: "loading" | "ready" | "failed";
+  /** Why the last reading failed. What was there before stays, and may not be what it is by now. */
   error: Failing | null;
   diff: DiffSummary | null;
   files: readonly FileChange[];
@@ -79,9 +80,11 @@ export interface Kept {
   digest: string;
   viewed: string[];
   comments: ReviewComment[];
+  /** What was chosen, where it is not everything. */
+  choices: [file: string, choice: FileChoice][];
 }
 
-/** What keeps ticks and comments. */
+/** What keeps ticks, comments and choices. */
 export interface Keeper {
   read(): Kept | null;
   write(kept: Kept): void;
@@ -124,6 +127,9 @@ function bodyIn(bodies: ReadonlyMap<string, BodyState>): (file: string) => FileB
 export class DiffReview {
   #state: DiffState = EMPTY;
   #loading = 0;
+  #reading: Promise<void> | null = null;
+  /** Whether what was kept is here: nothing is written before that, since it would be lost. */
+  #restored = false;
   readonly #listeners = new Set<() => void>();
   readonly #source: DiffSource;
   readonly #keeper: Keeper;
@@ -145,12 +151,18 @@ export class DiffReview {
 
   /** Reads the list, unless what is here has this digest. */
   async open(digest: string): Promise<void> {
-    const begun = this.#loading > 0 && this.#state.phase === "loading";
-    if (this.#state.diff?.digest !== digest && !begun) await this.load();
+    // What is read at first may turn out to be of this digest, or to have been read before these changes were made.
+    if (this.#state.phase === "loading" && this.#reading !== null) await this.#reading;
+    if (this.#state.diff?.digest !== digest) await this.load();
   }
 
   /** Reads the list anew. Choices and comments hold where their hunk is still the same. */
-  async load(): Promise<void> {
+  load(): Promise<void> {
+    this.#reading = this.#load();
+    return this.#reading;
+  }
+
+  async #load(): Promise<void> {
     const ticket = (this.#loading += 1);
     const before = this.#state;
     const files: FileChange[] = [];
@@ -174,16 +186,28 @@ export class DiffReview {
       }
     }
     if (diff === null) return;
-    if (before.diff === null) this.#restore(diff.digest, files);
-    else if (before.diff.digest !== diff.digest) await this.#anew(before, diff, inOrder(files), ticket);
+    if (before.diff !== null && before.diff.digest !== diff.digest) await this.#anew(before, diff, inOrder(files), ticket);
+    if (!this.#restored && ticket === this.#loading) this.#restore(diff.digest, files);
   }
 
+  /** Adds what was kept to what was said and chosen while the list was still read. */
   #restore(digest: string, files: readonly FileChange[]): void {
+    this.#restored = true;
     const kept = this.#keeper.read();
-    if (kept === null) return;
-    const same = kept.digest === digest;
-    const comments = same ? kept.comments : rebaseComments(kept.comments, files, () => undefined);
-    this.#set({ ...this.#state, comments, viewed: new Set(same ? kept.viewed : []) });
+    if (kept !== null) {
+      const { comments, choices, viewed, settled } = this.#state;
+      const same = kept.digest === digest;
+      const said = same ? kept.comments : rebaseComments(kept.comments, files, () => undefined);
+      // A choice is of exactly these changes: of others nothing is chosen yet.
+      const chosen = same && !settled ? kept.choices : [];
+      this.#set({
+        ...this.#state,
+        comments: [...said, ...comments],
+        choices: new Map([...chosen, ...choices]),
+        viewed: new Set([...(same ? kept.viewed : []), ...viewed]),
+      });
+    }
+    this.#keep();
   }
 
   /** Other changes than those that were looked at. */
@@ -226,6 +250,7 @@ export class DiffReview {
 
   choose(change: (choices: Choices) => Choices): void {
     this.#set({ ...this.#state, choices: change(this.#state.choices), settled: false });
+    this.#keep();
   }
 
   /** Shows what was chosen elsewhere and is not to be changed here; without a selection it is everything. */
@@ -285,8 +310,9 @@ export class DiffReview {
   }
 
   #keep(): void {
-    const { diff, viewed, comments } = this.#state;
-    if (diff) this.#keeper.write({ digest: diff.digest, viewed: [...viewed], comments: [...comments] });
+    const { diff, viewed, comments, choices, settled } = this.#state;
+    const chosen = settled ? [] : [...choices];
+    if (diff && this.#restored) this.#keeper.write({ digest: diff.digest, viewed: [...viewed], comments: [...comments], choices: chosen });
   }
 
   #setBody(file: string, body: BodyState): void {

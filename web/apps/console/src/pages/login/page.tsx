@@ -68,6 +68,15 @@ export function LoginForm({ onDone, again = false }: { onDone: () => void; again
   }
   useEffect(() => {
     if (code !== undefined) void send(code);
+    // A link that is opened where this page is already changes the fragment alone.
+    const another = (): void => {
+      const given = takeCode();
+      if (given === undefined) return;
+      setError(null);
+      void send(given);
+    };
+    addEventListener("hashchange", another);
+    return () => removeEventListener("hashchange", another);
     // Once, with the code that the page came with.
   }, []);
 

@@ -1,7 +1,7 @@
 // The policy: the rules that count, a place to add one, and a place to ask how a request would be judged.
 import { useData, useHub } from "@runyard/react";
 import { useState } from "react";
-import { t, useLanguage } from "../../i18n";
+import { plural, t, useLanguage } from "../../i18n";
 import { isRead, Read, Section, UNKNOWN_COUNT } from "../system/section";
 import { KeyValue, PageHead, Segmented } from "../../ui";
 import { AddRule } from "./add-rule";
@@ -22,7 +22,7 @@ export function PolicyPage() {
     <>
       <PageHead
         title={t("policy.title")}
-        count={found ? t("policy.count", { count: found.rules.length + found.stored.length }) : UNKNOWN_COUNT}
+        count={found ? plural(found.rules.length + found.stored.length, "policy.countOne", "policy.count") : UNKNOWN_COUNT}
       />
       <div className="split">
         <div className="page scroll">

@@ -3,9 +3,9 @@ import { useHub } from "@runyard/react";
 import { useNavigate } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
 import { t, useLanguage } from "../../i18n";
-import { Button, copyText, diagnostics, Menu, useShortcut, type MenuItem } from "../../ui";
+import { Button, copyText, diagnostics, ErrorNote, Menu, useShortcut, type MenuItem } from "../../ui";
 import { refusal, type Deed } from "./allowed";
-import { CancelDialog } from "./cancel-dialog";
+import { CancelDialog, useCancelling } from "./cancel-dialog";
 import { useCommand } from "./command";
 import { isEnded } from "./lifecycle";
 import { MessageDialog } from "./message-dialog";
@@ -19,7 +19,11 @@ export function RunActions({ run }: { run: ShownRun }) {
   const [open, setOpen] = useState<"message" | "cancel" | null>(null);
   const close = useCallback(() => setOpen(null), []);
   const command = useCommand(run);
+  const cancelling = useCancelling(run);
   const why = (deed: Deed): string | undefined => {
+    // What is read so far may be long past: nothing is done to it.
+    if (run.reading !== null) return t("run.refused.reading");
+    if (deed === "cancel" && cancelling.pending) return t("run.refused.cancelling");
     const key = refusal(view, deed, mayWrite);
     return key === undefined ? undefined : t(key);
   };
@@ -50,7 +54,7 @@ export function RunActions({ run }: { run: ShownRun }) {
               {t("run.finish")}
             </Button>
           )}
-          <Button kind="reject" disabledReason={why("cancel")} onClick={() => setOpen("cancel")}>
+          <Button kind="reject" pending={cancelling.pending} disabledReason={why("cancel")} onClick={() => setOpen("cancel")}>
             {t("run.cancelRun")}
           </Button>
         </div>
@@ -65,7 +69,19 @@ export function RunActions({ run }: { run: ShownRun }) {
       />
       {open !== "message" && command.refused}
       <MessageDialog run={run} open={open === "message"} onClose={close} command={command} steerRefused={why("steer")} />
-      <CancelDialog run={run} open={open === "cancel"} onClose={close} />
+      {open !== "cancel" && cancelling.error && (
+        <ErrorNote
+          error={cancelling.error}
+          action={<Button kind="ghost" icon="x" label={t("common.close")} onClick={cancelling.dismiss} />}
+        />
+      )}
+      <CancelDialog
+        run={run}
+        cancelling={cancelling}
+        refused={cancelling.pending ? undefined : why("cancel")}
+        open={open === "cancel"}
+        onClose={close}
+      />
     </>
   );
 }

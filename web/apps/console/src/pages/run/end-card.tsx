@@ -8,7 +8,7 @@ import { Markdown } from "../../ui/markdown";
 import type { ShownRun } from "./run-context";
 import { SeqLink } from "./seq-link";
 import { useTakenBack } from "./taken-back";
-import { shortRun, whoText } from "./words";
+import { noDiffText, shortRun, whoText } from "./words";
 
 /** The card of a run that has ended; nothing before. */
 export function EndCard({ run }: { run: ShownRun }) {
@@ -75,7 +75,8 @@ function Cancelled({ run, cancelled }: { run: ShownRun; cancelled: NonNullable<R
 function Completed({ run, completed }: { run: ShownRun; completed: NonNullable<RunView["completed"]> }) {
   const unused = completed.unusedApprovals?.length ?? 0;
   const undid = run.snapshot.view.carries?.undo === true && completed.diff === "applied";
-  const title = undid ? t("run.completedUndo") : t(`run.completedDiff.${completed.diff}`);
+  const part = completed.diff === "applied" && run.snapshot.view.review?.selection !== undefined;
+  const title = undid ? t("run.completedUndo") : part ? t("run.completedPart") : t(`run.completedDiff.${completed.diff}`);
   return (
     <Card icon="completed" state="completed" title={title} run={run}>
       {completed.diff === "applied" && !undid && <TakenBack run={run} />}
@@ -156,8 +157,8 @@ export function WhatIsLeft({ run }: { run: ShownRun }) {
     <ul className="plist" aria-label={t("run.whatIsLeft")}>
       <Place
         icon="patch"
-        absent={view.review === null ? t("run.noDiff") : files === 0 ? t("run.noChanges") : undefined}
-        note={view.review === null || files === 0 || undone ? "" : t(`run.applyStatus.${view.review.status}`)}
+        absent={view.review === null ? noDiffText(view) : files === 0 ? t("run.noChanges") : undefined}
+        note={view.review === null || files === 0 || undone ? "" : <ApplyStatus run={run} review={view.review} />}
       >
         <Link to="/runs/$id/diff" params={params}>
           {undone ? plural(files, "run.undoneOne", "run.undoneMany") : plural(files, "run.diffOne", "run.diffMany")}
@@ -182,6 +183,17 @@ export function WhatIsLeft({ run }: { run: ShownRun }) {
   );
 }
 
+/** What became of the changes. Only of applied ones it is worth reading whether they were taken back. */
+function ApplyStatus({ run, review }: { run: ShownRun; review: NonNullable<RunView["review"]> }): ReactNode {
+  return review.status === "applied" ? <Applied run={run} isPart={review.selection !== undefined} /> : t(`run.applyStatus.${review.status}`);
+}
+
+function Applied({ run, isPart }: { run: ShownRun; isPart: boolean }): ReactNode {
+  const taken = useTakenBack(run.id, run.snapshot.view);
+  if (taken.kind === "done") return t("run.applyStatus.undone");
+  return t(isPart ? "run.appliedPart" : "run.applyStatus.applied");
+}
+
 function Place({
   icon,
   absent,
@@ -190,7 +202,7 @@ function Place({
 }: {
   icon: IconName;
   absent?: string | undefined;
-  note: string;
+  note: ReactNode;
   children: ReactNode;
 }) {
   return (

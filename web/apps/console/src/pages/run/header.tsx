@@ -2,10 +2,10 @@
 import type { RunView } from "@runyard/react";
 import { memo } from "react";
 import { t, useLanguage } from "../../i18n";
-import { Ago, Clock, Copy, Cost, DegradedFlag, Duration, Elapsed, LiveBadge, PageTitle, StatePill, Tokens } from "../../ui";
+import { Ago, Clock, Copy, Cost, DegradedFlag, Elapsed, LiveBadge, PageTitle, spanText, StatePill, Tokens } from "../../ui";
 import { RunActions } from "./actions";
 import { isEnded } from "./lifecycle";
-import type { ShownRun } from "./run-context";
+import type { Reading, ShownRun } from "./run-context";
 import { SeqLink } from "./seq-link";
 import { degradedText, firstLine, runTitle, shortRun } from "./words";
 
@@ -13,6 +13,7 @@ import { degradedText, firstLine, runTitle, shortRun } from "./words";
 export function RunHead({ run }: { run: ShownRun }) {
   useLanguage();
   const { view, link } = run.snapshot;
+  const { reading } = run;
   const task = runTitle(view);
   return (
     <>
@@ -32,22 +33,42 @@ export function RunHead({ run }: { run: ShownRun }) {
       </div>
       <div className="factsrow">
         <div className="facts">
-          <StatePill state={view.state} />
-          <LastEvent id={run.id} at={view.lastAt} sequence={view.lastSequence} />
+          <StatePill state={reading === null ? view.state : "unknown"} />
+          {reading === null ? <LastEvent id={run.id} at={view.lastAt} sequence={view.lastSequence} /> : <ReadSoFar reading={reading} />}
         </div>
         <div className="facts facts--more">
           <span className="fact fact--elapsed">
             <span className="k">{t("run.elapsed")}</span>
             <span className="v">
-              <RunTime view={view} />
+              {reading === null ? <RunTime view={view} /> : "–"}
             </span>
           </span>
-          <Spent usage={view.usage} />
-          <LiveBadge link={link} />
+          <Spent usage={reading === null ? view.usage : null} />
+          {reading !== null && link.kind === "live" ? <ReadingBadge /> : <LiveBadge link={link} />}
           {view.degraded.length > 0 && <DegradedFlag reasons={view.degraded.map(({ reason }) => degradedText(reason))} />}
         </div>
       </div>
     </>
+  );
+}
+
+/** Stands where the last event stands as long as nobody knows which that is. */
+function ReadSoFar({ reading: { at, of } }: { reading: Reading }) {
+  return (
+    <span className="fact fact--last" data-read={at}>
+      <span className="k">{t("run.lastEvent")}</span>
+      <span className="v num">{of === null ? t("run.reading") : t("run.readingOf", { at, of })}</span>
+    </span>
+  );
+}
+
+/** Events come, and they are not what happens now. */
+function ReadingBadge() {
+  return (
+    <span className="live live--off" data-link="reading">
+      <i />
+      {t("run.reading")}
+    </span>
   );
 }
 
@@ -74,7 +95,7 @@ const LastEvent = memo(function LastEvent({ id, at, sequence }: { id: string; at
 
 function RunTime({ view }: { view: RunView }) {
   if (view.createdAt === null || view.lastAt === null) return "–";
-  if (isEnded(view.state)) return <Duration ms={Date.parse(view.lastAt) - Date.parse(view.createdAt)} />;
+  if (isEnded(view.state)) return spanText(Date.parse(view.lastAt) - Date.parse(view.createdAt));
   return <Elapsed since={view.createdAt} />;
 }
 

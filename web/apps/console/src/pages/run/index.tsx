@@ -1,7 +1,7 @@
 // The page of a run. Where is it, what happened, what is this: three columns, and the decision at the foot of the last.
-import { useRun } from "@runyard/react";
+import { type RunView, useRun } from "@runyard/react";
 import { useParams } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef } from "react";
+import { type ReactNode, useEffect, useMemo, useRef } from "react";
 import { useRunTab } from "../../app/run-tab";
 import { t, useLanguage } from "../../i18n";
 import { announce, Empty, LinkButton, PageHead, stateText } from "../../ui";
@@ -9,6 +9,7 @@ import { ApprovalPanel } from "../approvals/panel";
 import { ArtifactsTab } from "../artifacts";
 import { AuditTab } from "../audit";
 import { DiffTab } from "../diff";
+import { Waiting } from "../system/section";
 import { DegradedBanner } from "./banner";
 import { Detail } from "./detail";
 import { RunHead } from "./header";
@@ -30,21 +31,21 @@ export function RunPage() {
 function RunOf({ id }: { id: string }) {
   useLanguage();
   const snapshot = useRun(id);
-  const run = useMemo<ShownRun>(() => ({ id, snapshot }), [id, snapshot]);
+  const { reading, drawn } = useReading(id, snapshot);
+  const run = useMemo<ShownRun>(() => ({ id, snapshot, reading }), [id, snapshot, reading]);
   const place = useRunPlace(id);
   const { tab } = useRunTab();
   const memory = useRef<Memory>({ following: null, top: null, open: new Set() });
   const { view, link } = snapshot;
-  useStateAnnouncement(view.state);
-  const reading = useReading(run);
+  useStateAnnouncement(reading === null ? view.state : "unknown");
   if (link.kind === "refused" && view.lastSequence === 0) return <Refused code={link.code} message={link.message} id={id} />;
   return (
-    <div className="runpage" data-reading={reading === "all" ? undefined : reading}>
+    <div className="runpage" data-reading={drawn === "none" ? "begun" : reading === null ? undefined : "some"}>
       <header className="head">
         <RunHead run={run} />
         <RunTabs id={id} tab={tab} view={view} place={place} />
       </header>
-      {tab === "timeline" && reading === "all" && <DegradedBanner id={id} view={view} />}
+      {tab === "timeline" && drawn === "all" && <DegradedBanner id={id} view={view} />}
       {tab === "timeline" && <Strip run={run} />}
       {tab === "timeline" && (
         <div className="run">
@@ -57,17 +58,23 @@ function RunOf({ id }: { id: string }) {
         </div>
       )}
       {tab === "diff" && <DiffTab run={run} />}
-      {tab === "artifacts" && <ArtifactsTab run={run} />}
+      {tab === "artifacts" && <OnceNamed view={view}><ArtifactsTab run={run} /></OnceNamed>}
       {tab === "transcript" && <Transcript run={run} />}
-      {tab === "audit" && <AuditTab run={run} />}
+      {tab === "audit" && <OnceNamed view={view}><AuditTab run={run} /></OnceNamed>}
     </div>
   );
 }
 
-/** A change of state is said; mere progress is not. */
+/** What does not come with the log waits for the run's name: the head grows with that, and would push away what is there. */
+function OnceNamed({ view, children }: { view: RunView; children: ReactNode }) {
+  return view.createdAt === null ? <Waiting /> : children;
+}
+
+/** A change of state is said; mere progress is not, nor what changed long ago. */
 function useStateAnnouncement(state: string): void {
   const before = useRef(state);
   useEffect(() => {
+    if (state === "unknown") return;
     if (before.current !== state && before.current !== "unknown") announce(t("run.nowState", { state: stateText(state) }));
     before.current = state;
   }, [state]);

@@ -1,6 +1,7 @@
 // What happens at this moment, told from the last rows without reading the whole history.
 import type { Row, RunView } from "@runyard/react";
 import { isEnded } from "./lifecycle";
+import { callText } from "./words";
 
 /** What a run is doing, and since when. */
 export type Happening =
@@ -25,7 +26,7 @@ export function happening(view: RunView): Happening {
   if (state !== "running") return { kind: "state", state: waitsIn(state), since: view.steps.at(-1)?.at ?? lastAt };
   const row = unfinished(view);
   if (row?.kind === "tool")
-    return { kind: "tool", tool: row.call.tool, summary: row.call.summary, since: row.at, sequence: row.last };
+    return { kind: "tool", tool: row.call.tool, summary: callText(row.call), since: row.at, sequence: row.last };
   if (row?.kind === "message") return { kind: "writing", since: row.at, sequence: row.last };
   return view.turnActive ? { kind: "model", since: lastAt } : { kind: "idle", since: lastAt };
 }

@@ -9,22 +9,23 @@ import { stepsOf, type Step } from "./lifecycle";
 import { modelOf } from "./model";
 import type { ShownRun } from "./run-context";
 import { SeqLink } from "./seq-link";
-import { baseText, shortRun, whoText } from "./words";
+import { baseText, sandboxText, shortRun, whoText } from "./words";
 
 /** The rail at the left of a wide window. */
 export function Rail({ run }: { run: ShownRun }) {
   useLanguage();
   const { view } = run.snapshot;
+  const { reading } = run;
   const [all, setAll] = useState(false);
   return (
     <aside className="rail scroll" aria-label={t("run.lifecycle")} tabIndex={0}>
       <h2>{t("run.lifecycle")}</h2>
       <ol className="steps">
-        {stepsOf(view, all).map((step, index) => (
+        {stepsRead(run, all).map((step, index) => (
           <RailStep key={index} step={step} id={run.id} note={noteOf(step, view)} onUnfold={() => setAll(true)} />
         ))}
       </ol>
-      <TimeSection view={view} />
+      <TimeSection view={view} over={reading !== null} />
       <RunSection run={run} />
     </aside>
   );
@@ -81,10 +82,17 @@ function noteOf(step: Step, view: RunView): string {
   }
 }
 
+/** The steps; while the past is read none of them is the present one. */
+function stepsRead({ snapshot, reading }: ShownRun, all = false): Step[] {
+  const steps = stepsOf(snapshot.view, all);
+  if (reading === null) return steps;
+  return steps.filter(({ when }) => when !== "next").map((step) => (step.when === "now" ? { ...step, when: "done" } : step));
+}
+
 /** The steps in one line, for narrower windows. */
 export const Strip = memo(function Strip({ run }: { run: ShownRun }) {
   useLanguage();
-  const steps = stepsOf(run.snapshot.view).filter((step) => step.when !== "folded");
+  const steps = stepsRead(run).filter((step) => step.when !== "folded");
   return (
     <div className="strip" tabIndex={0} role="group" aria-label={t("run.lifecycle")}>
       {steps.map((step, index) => (
@@ -97,8 +105,10 @@ export const Strip = memo(function Strip({ run }: { run: ShownRun }) {
   );
 });
 
-function TimeSection({ view }: { view: RunView }) {
-  const time = timeUntil(view, useNow());
+/** Where the time went, up to now or `over` a past that is being read. */
+function TimeSection({ view, over }: { view: RunView; over: boolean }) {
+  const now = useNow();
+  const time = over ? view.time : timeUntil(view, now);
   const total = Math.max(1, time.workingMs + time.waitingMs + time.preparingMs);
   const share = (ms: number): { inlineSize: string } => ({ inlineSize: `${(100 * ms) / total}%` });
   const parts = [
@@ -137,19 +147,17 @@ export function RunSection({ run }: { run: ShownRun }) {
   const { view } = run.snapshot;
   const policy = view.executionPolicy;
   const ran = modelOf(view);
-  const base = baseText(view);
-  const inForce = view.started?.checks["sandbox"];
-  const sandbox = inForce !== undefined ? told(inForce) : (policy === null ? undefined : t(`run.sandboxWord.${policy.sandbox}`));
-  // What every run has keeps its place from the first moment; what only some have comes after it.
+  const checks = view.started?.checks;
+  // What every run has keeps its place from the first moment; what wraps comes after it, and what only some have at the end.
   const pairs: (readonly [string, ReactNode])[] = [
     [t("run.agent"), line(view.agentId)],
     [t("run.workspace"), line(view.workspace?.label)],
-    [t("run.base"), line(base)],
-    [t("run.sandbox"), line(sandbox)],
     [t("run.network"), line(policy === null ? undefined : t(`run.networkWord.${policy.network}`))],
     [t("run.backend"), line(view.backendProfile)],
     [t("run.model"), line(ran.length === 0 ? undefined : ran.join(", "))],
     [t("run.session"), line(view.sessionId === null ? undefined : shortRun(view.sessionId), view.sessionId)],
+    [t("run.sandbox"), words(sandboxText(view), checks?.["sandbox"])],
+    [t("run.base"), words(baseText(view), view.review?.diff.base ?? checks?.["checkout"])],
     [t("run.budget"), budgetText(view)],
     [view.carries === null ? t("run.parent") : t(view.carries.undo === true ? "run.takesBack" : "run.applies"), parentOf(view)],
   ];
@@ -168,6 +176,11 @@ function line(text: string | null | undefined, whole: string | null | undefined 
       {text == null ? "–" : visible(text)}
     </span>
   );
+}
+
+/** Words that wrap; what was recorded is their title. */
+function words(text: string | undefined, whole: string | undefined): ReactNode {
+  return <span title={whole === undefined ? undefined : visible(told(whole))}>{text === undefined ? "–" : visible(text)}</span>;
 }
 
 function parentOf(view: RunView): ReactNode {

@@ -3,7 +3,7 @@ import type { Row, Rows, RunView } from "@runyard/react";
 import { currentLanguage, t } from "../../i18n";
 import { told } from "../../i18n/known";
 import { absoluteText, failureTitle, stateText } from "../../ui";
-import { approvalName, askText, outcomeText, rowName, taskText, toolText, whoText } from "./words";
+import { anchorOf, approvalName, askText, callText, outcomeText, rowName, taskText, timeOf, toolText, whoText } from "./words";
 
 /** A paragraph of a transcript. */
 export type Entry = { key: string; sequence: number; at: string; who: string } & (
@@ -25,7 +25,7 @@ function entryOf(row: Row, agent: string): Entry | null {
 }
 
 function makeEntry(row: Row, agent: string): Entry | null {
-  const base = { key: row.key, sequence: row.first, at: row.at };
+  const base = { key: row.key, sequence: anchorOf(row), at: timeOf(row) };
   switch (row.kind) {
     case "turn":
       return { ...base, who: "", kind: "turn", number: row.number };
@@ -39,7 +39,7 @@ function makeEntry(row: Row, agent: string): Entry | null {
         who: agent,
         kind: "done",
         text: toolText(row.call.tool),
-        code: row.call.summary,
+        code: callText(row.call),
         note: row.result === null ? "" : outcomeText(row.result.summary),
       };
     case "patch":
@@ -69,7 +69,7 @@ function makeEntry(row: Row, agent: string): Entry | null {
 
 function decision(row: Extract<Row, { kind: "approval" }>, base: { key: string; sequence: number; at: string }): Entry {
   const { request, resolution } = row.approval;
-  const ask = askText(request);
+  const ask = askText(request, resolution?.selection);
   return {
     ...base,
     who: resolution === null ? "" : whoText(resolution.decidedBy),

@@ -20,7 +20,7 @@ export function Transcript({ run }: { run: ShownRun }) {
     () => transcriptOf(view.rows, view.agentId ?? "", ENTRIES_MAX),
     [view.rows, view.agentId, language],
   );
-  if (view.task === null) return <Empty icon="message" title={t("run.transcriptEmpty")} />;
+  if (view.task === null) return <Empty icon="message" title={t("run.transcriptEmpty")} command={`runyard runs events ${run.id}`} />;
   return (
     <div className="transcript scroll" tabIndex={0} role="region" aria-label={t("run.tab.transcript")}>
       <div className="transcript__page">

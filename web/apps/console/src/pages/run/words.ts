@@ -3,7 +3,7 @@ import type { Row, RunView, Task, Who } from "@runyard/react";
 import { maybe, plural, t } from "../../i18n";
 import { known } from "../../i18n/en/known";
 import { knownAs, told } from "../../i18n/known";
-import { durationText, stateText } from "../../ui";
+import { durationText, spanText, stateText, visible } from "../../ui";
 import { effectLabel, inWords } from "../approvals/label";
 import { readAsk } from "../approvals/request";
 
@@ -41,6 +41,12 @@ export function diffText(diff: { base: string; paths: readonly string[]; stats?:
   return isUndo(diff) ? plural(files, "run.undoOne", "run.undoMany") : filesText(files);
 }
 
+/** Why a run ended without a diff: only one that had no checkout does so at its end, and any that ends early. */
+export function noDiffText({ missing, failure, cancelled }: RunView): string {
+  if (missing.length > 0) return t("run.noDiff.missing");
+  return t(failure !== null ? "run.noDiff.failed" : cancelled !== null ? "run.noDiff.cancelled" : "run.noDiff.none");
+}
+
 /** The first line of a text. */
 export function firstLine(text: string, charsMax = 160): string {
   const line = text.trimStart().split("\n", 1)[0]?.trim() ?? "";
@@ -53,8 +59,14 @@ export function whoText(who: Who): string {
 }
 
 /** What is asked: words and, apart from them, the object as it stands in the request. */
-export function askText(request: unknown): { text: string; object?: string } {
-  const { text, code } = inWords(effectLabel(readAsk(request)));
+export function askText(request: unknown, chosen?: readonly unknown[]): { text: string; object?: string } {
+  const ask = readAsk(request);
+  // What was approved is what was chosen, not all that was asked for.
+  if (ask.kind === "apply" && chosen !== undefined) {
+    return { text: t("run.applyChosen", { files: filesText(chosen.length), of: ask.stats.files }) };
+  }
+  if (ask.kind === "question") return { text: `${t("run.question")} ${visible(firstLine(ask.prompt))}` };
+  const { text, code } = inWords(effectLabel(ask));
   return code === undefined ? { text } : { text, object: code };
 }
 
@@ -63,11 +75,31 @@ export function toolText(tool: string): string {
   return maybe(`run.tool.${tool}`) ?? tool;
 }
 
+/** What a step does, in a line: the tool's name stands before it already. */
+export function callText({ tool, summary }: { tool: string; summary: string }): string {
+  return summary.startsWith(`${tool} `) ? summary.slice(tool.length + 1) : summary;
+}
+
+/** A patch's summary, where it says more than which files it changes. */
+export function patchText({ files, summary }: { files: readonly string[]; summary: string }): string {
+  const named = files.join(", ");
+  const line = firstLine(summary);
+  return line === firstLine(named) || line === firstLine(`wrote ${named}`) ? "" : line;
+}
+
+const WORTH_SAYING_MS = 100;
+
+/** How long a row took, the same wherever it is said. */
+export function tookText(row: Row): string {
+  const ms = Date.parse(row.endAt) - Date.parse(row.at);
+  return ms < WORTH_SAYING_MS ? spanText(ms) : durationText(ms, true);
+}
+
 /** An event's own duration, where it has one worth saying. */
 export function rowDuration(row: Row): string {
   const ms = Date.parse(row.endAt) - Date.parse(row.at);
   const lasts = (row.kind === "message" && row.complete) || (row.kind === "tool" && row.result !== null);
-  return lasts && ms >= 100 ? durationText(ms, true) : "";
+  return lasts && ms >= WORTH_SAYING_MS ? tookText(row) : "";
 }
 
 /** What a command's exit is called: `exit 0` where that is known. */
@@ -86,8 +118,22 @@ export function degradedText(reason: string): string {
 export function baseText(view: RunView): string | undefined {
   const base = view.review?.diff.base;
   if (base !== undefined) return /^[0-9a-f]{40,64}$/.test(base) ? base.slice(0, 10) : told(base);
-  const found = view.started?.checks["checkout"];
-  return found === undefined ? undefined : told(found);
+  return checkText(view, "checkout");
+}
+
+/** What holds the agent in. */
+export function sandboxText(view: RunView): string | undefined {
+  const policy = view.executionPolicy;
+  return checkText(view, "sandbox") ?? (policy === null ? undefined : t(`run.sandboxWord.${policy.sandbox}`));
+}
+
+/** What a check found, as briefly as the rail has room for; all of it is in the detail of the run's start. */
+function checkText(view: RunView, check: string): string | undefined {
+  const found = view.started?.checks[check];
+  if (found === undefined) return undefined;
+  const { key, values = {} } = knownAs(found.split("; ", 1)[0] ?? "") ?? {};
+  const inTheirs = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, told(value)]));
+  return maybe(`run.inShort.${key}`, inTheirs) ?? told(found);
 }
 
 /** How many of something, in the language's way. */
@@ -97,7 +143,17 @@ export function filesText(count: number): string {
 
 /** The event that stands for a row: the one whose time it shows. A gap has none; what ended it does for it. */
 export function anchorOf(row: Row): number {
-  return row.kind === "gap" ? row.last : row.first;
+  return row.kind === "gap" ? row.last : (decisionOf(row)?.sequence ?? row.first);
+}
+
+/** The time that a row shows. */
+export function timeOf(row: Row): string {
+  return decisionOf(row)?.at ?? row.at;
+}
+
+/** A row of an approval is the decision, once there is one: the audit names it by the same event. */
+function decisionOf(row: Row) {
+  return row.kind === "approval" && !row.asked ? row.approval.resolution : null;
 }
 
 /** What a row is, in a word or two: the start of its name for those who do not see it. */

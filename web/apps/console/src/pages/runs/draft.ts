@@ -129,3 +129,23 @@ export function fieldOf(path: readonly (string | number)[]): keyof Draft | undef
   const text = path.join(".");
   return PLACES[text] ?? (path[0] === "task" ? "task" : undefined);
 }
+
+const LAST_AGENT = "runyard.lastAgent";
+
+/** The agent that was chosen for the last run in this browser. */
+export function lastAgent(): string | null {
+  try {
+    return localStorage.getItem(LAST_AGENT);
+  } catch {
+    return null;
+  }
+}
+
+/** Remembers it. */
+export function keepLastAgent(id: string): void {
+  try {
+    localStorage.setItem(LAST_AGENT, id);
+  } catch {
+    // It is then chosen again.
+  }
+}

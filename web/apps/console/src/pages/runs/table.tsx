@@ -4,7 +4,7 @@ import type { RunSummary as Run } from "@runyard/react";
 import { useEffect, useLayoutEffect, useRef, useState, type RefObject } from "react";
 import { taskTitle } from "../../app/run-title";
 import { plural, t } from "../../i18n";
-import { Button, Clock, Cost, Duration, Elapsed, StatePill, useShortcut, visible as spelled } from "../../ui";
+import { Button, Clock, Cost, Elapsed, spanText, StatePill, useShortcut, visible as spelled } from "../../ui";
 import { hasEnded } from "./filter";
 import { Now } from "./now";
 
@@ -97,7 +97,7 @@ function Row({ run }: { run: Run }) {
       <td className="r">
         <Clock at={run.lastEventAt} day />
       </td>
-      <td className="r">{hasEnded(run.state) ? <Duration ms={run.metrics.wallMs} /> : <Elapsed since={run.createdAt} />}</td>
+      <td className="r">{hasEnded(run.state) ? spanText(run.metrics.wallMs) : <Elapsed since={run.createdAt} />}</td>
       <td className="r">
         <Cost usd={run.metrics.costUsd} />
       </td>

@@ -3,7 +3,7 @@ import { useRouter } from "@tanstack/react-router";
 import { useAction, useData, type actions, type Failing } from "@runyard/react";
 import { useMemo, useRef, useState, type RefObject } from "react";
 import { t } from "../../i18n";
-import { fieldOf, keepDraft, policyIn, policyOf, problemsOf, type Draft, type Problems } from "./draft";
+import { fieldOf, keepDraft, keepLastAgent, lastAgent, policyIn, policyOf, problemsOf, type Draft, type Problems } from "./draft";
 
 /** A run of its own, the same once more, or one that goes on from another. */
 export type Mode = "new" | "again" | "goOn";
@@ -68,6 +68,7 @@ export function useNewRun(mode: Mode, from: Origin | undefined, start: Draft): N
     const input = { task: draft.task, agent: agent.id, workspace: workspace.id, ...(policy && { executionPolicy: policy }), ...origin };
     const answer = await create.invoke(input, { idempotencyKey: key });
     if (!answer?.ok) return;
+    keepLastAgent(agent.id);
     if (mode === "new") keepDraft(null);
     await router.navigate({ to: "/runs/$id", params: { id: answer.data.run.id } });
   }
@@ -95,10 +96,19 @@ function useLists(draft: Draft) {
   // A run of a single action is not started with a text.
   const agents = agentList.data?.agents.filter(({ backendProfile }) => backendProfile !== "action");
   const workspaces = workspaceList.data?.workspaces;
-  const agent = draft.agent === "" ? agents?.[0] : agents?.find(({ id }) => id === draft.agent);
+  const agent = draft.agent === "" ? usual(agents) : agents?.find(({ id }) => id === draft.agent);
   const named = workspaces?.find(({ id, label }) => id === draft.workspace || label === draft.workspace);
   const workspace = draft.workspace === "" ? workspaces?.[0] : named;
   return { agents, workspaces, agent, workspace, errors: [agentList.error, workspaceList.error] };
+}
+
+/** What the command line takes, too: it needs no key. */
+const DEMO = "demo";
+
+/** The agent that was chosen the last time, or one that can do its work anywhere. */
+function usual(agents: readonly actions.AgentView[] | undefined): actions.AgentView | undefined {
+  const known = (wanted: string | null) => agents?.find(({ id }) => id === wanted);
+  return known(lastAgent()) ?? known(DEMO) ?? agents?.[0];
 }
 
 /** One key for one content: pressing twice starts one run, and a changed task is another run. */

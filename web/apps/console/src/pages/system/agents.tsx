@@ -1,7 +1,7 @@
 // Agent profiles and backends: what can be picked, what bounds it, and whether it could be used now.
 import { useAction } from "@runyard/react";
 import { useState } from "react";
-import { maybe, t, useLanguage } from "../../i18n";
+import { maybe, plural, t, useLanguage } from "../../i18n";
 import { Button, durationText, Empty, ErrorNote, Icon, KeyValue, PageHead, visible } from "../../ui";
 import { own } from "../../ui/schema-form/json";
 import { useAgents, useBackends, type Agent, type Answer, type Backend } from "./data";
@@ -16,7 +16,7 @@ export function AgentsPage() {
     <>
       <PageHead
         title={t("system.agents.title")}
-        count={agents.data ? t("system.agents.count", { count: agents.data.agents.length }) : UNKNOWN_COUNT}
+        count={agents.data ? plural(agents.data.agents.length, "system.agents.countOne", "system.agents.count") : UNKNOWN_COUNT}
       />
       <div className="page scroll">
         <Section title={t("system.agents.profiles")} about={t("system.agents.about")}>
@@ -66,7 +66,7 @@ function AgentPanel({ agent }: { agent: Agent }) {
     <article className="panel" aria-label={visible(agent.label)}>
       <h3 className="panel__head">
         <Icon name="agent" />
-        {visible(agent.label)} <code className="muted">{visible(agent.id)}</code>
+        {visible(agent.label)} {agent.id !== agent.label && <code className="muted">{visible(agent.id)}</code>}
       </h3>
       <div className="pad">
         <KeyValue
@@ -88,8 +88,9 @@ function AgentPanel({ agent }: { agent: Agent }) {
 }
 
 function limits(agent: Agent): string {
-  const time = (name: string) => durationText(Number(said(agent, name)));
-  const parts = [t("system.agents.runsMax", { count: agent.runsMax })];
+  // `1h` and not `1h 00m`: limits are mostly round.
+  const time = (name: string) => durationText(Number(said(agent, name))).replace(/ 00[a-z]$/, "");
+  const parts = [plural(agent.runsMax, "system.agents.runsMaxOne", "system.agents.runsMax")];
   if (said(agent, "timeoutMs")) parts.push(t("system.agents.timeout", { time: time("timeoutMs") }));
   if (said(agent, "idleMs")) parts.push(t("system.agents.idle", { time: time("idleMs") }));
   if (said(agent, "budget", "costUsd")) parts.push(`$${said(agent, "budget", "costUsd")}`);

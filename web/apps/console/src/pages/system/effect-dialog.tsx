@@ -34,7 +34,8 @@ export function EffectDialog({ title, children, label, danger = false, typed, ke
       onClose={onClose}
       footer={
         <>
-          <Button onClick={onClose}>{keep}</Button>
+          {/* What is on its way is not kept from happening. */}
+          <Button onClick={onClose}>{pending ? t("common.close") : keep}</Button>
           <EffectButton label={label} danger={danger} pending={pending} disabledReason={missing} onClick={onEffect} />
         </>
       }

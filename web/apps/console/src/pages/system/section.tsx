@@ -47,7 +47,8 @@ export function Read<T>({ reading, children }: { reading: Reading<T>; children: 
   );
 }
 
-function Waiting() {
+/** Stands where something will that is not known yet. */
+export function Waiting() {
   return (
     <div className="part__waiting" role="status">
       {t("system.reading")}

@@ -11,7 +11,7 @@ import type { ShownRun } from "../run-context";
 import { SeqLink } from "../seq-link";
 import { Plan } from "../timeline/rows/message";
 import { commandOf, Outcome, Output } from "../timeline/rows/tool";
-import { approvalName, askText, degradedText, diffText, filesText, whoText } from "../words";
+import { approvalName, askText, degradedText, diffText, filesText, patchText, whoText } from "../words";
 
 const OUTPUT_CHARS_MAX = 40_000;
 
@@ -58,7 +58,7 @@ export function DetailContent({ run, row }: { run: ShownRun; row: Row }): ReactN
     case "patch":
       return (
         <Section title={filesText(row.patch.files.length)}>
-          <p className="prose">{row.patch.summary}</p>
+          {patchText(row.patch) !== "" && <p className="prose">{row.patch.summary}</p>}
           <Paths paths={row.patch.files} />
           <DiffLink id={run.id} />
         </Section>

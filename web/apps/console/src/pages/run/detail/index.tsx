@@ -1,12 +1,12 @@
 // What the chosen row is. Without one: the task in full and what the agent said last.
 import type { Row, RunView } from "@runyard/react";
 import { useLanguage, t } from "../../../i18n";
-import { absoluteText, Block, Button, clockText, Copy, KeyValue, visible, spanText } from "../../../ui";
+import { absoluteText, Block, Button, clockText, Copy, KeyValue, visible } from "../../../ui";
 import { Markdown } from "../../../ui/markdown";
 import { permalink, type RunPlace } from "../location";
 import type { ShownRun } from "../run-context";
 import { bounded } from "../timeline/rows/tool";
-import { anchorOf, rowName, taskText, whoText } from "../words";
+import { anchorOf, rowName, taskText, tookText, whoText } from "../words";
 import { DetailContent } from "./content";
 
 const JSON_CHARS_MAX = 40_000;
@@ -49,7 +49,7 @@ function RowDetail({ run, row, onClose }: { run: ShownRun; row: Row; onClose: ()
                 {absoluteText(row.at)}
               </time>,
             ],
-            [t("run.took"), row.first === row.last ? undefined : spanText(Date.parse(row.endAt) - Date.parse(row.at))],
+            [t("run.took"), row.first === row.last ? undefined : tookText(row)],
           ]}
         />
       </section>

@@ -2,7 +2,7 @@
 import type { RunView } from "@runyard/react";
 import { memo } from "react";
 import { plural, t, useLanguage } from "../../../i18n";
-import { Button, clockText, Elapsed, Icon, Kbd, stateText, type IconName } from "../../../ui";
+import { Button, clockText, Elapsed, Icon, Kbd, stateText, visible, type IconName } from "../../../ui";
 import { happening, type Happening } from "../now";
 import { SeqLink } from "../seq-link";
 import { toolText } from "../words";
@@ -23,6 +23,7 @@ export const FollowBar = memo(function FollowBar({
 }) {
   useLanguage();
   const now = happening(view);
+  const ended = now.kind === "ended";
   return (
     <div className="follow">
       <Icon name={ICONS[now.kind]} small />
@@ -32,7 +33,7 @@ export const FollowBar = memo(function FollowBar({
       {/* The most needed first: what has no room goes. */}
       <span className={following ? "end end--yields" : "end"}>
         {following ? (
-          now.kind !== "ended" && <span>{t("run.following")}</span>
+          !ended && <span>{t("run.following")}</span>
         ) : (
           <Button icon="down" onClick={onFollow}>
             <span className="follow__word">{fresh > 0 ? plural(fresh, "run.newOne", "run.newMany") : t("run.toEnd")}</span>
@@ -43,7 +44,8 @@ export const FollowBar = memo(function FollowBar({
             )}
           </Button>
         )}
-        <Kbd>G</Kbd>
+        {/* The key stands beside the words for what it does, and goes with them. */}
+        {!(following && ended) && <Kbd>⇧G</Kbd>}
         {following && <span className="num">{t("run.stored", { count: view.lastSequence })}</span>}
       </span>
     </div>
@@ -82,7 +84,7 @@ function Words({ now, runId }: { now: Happening; runId: string }) {
     case "tool":
       return (
         <>
-          {toolText(now.tool)} <code>{now.summary}</code> · <Elapsed since={now.since} />{" "}
+          {toolText(now.tool)} <code>{visible(now.summary)}</code> · <Elapsed since={now.since} />{" "}
           <SeqLink id={runId} sequence={now.sequence} />
         </>
       );

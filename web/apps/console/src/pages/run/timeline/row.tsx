@@ -4,7 +4,7 @@ import { memo, type MouseEvent } from "react";
 import { t, useLanguage } from "../../../i18n";
 import { absoluteText, clockText, Icon, type IconName } from "../../../ui";
 import { SeqLink } from "../seq-link";
-import { anchorOf, rowDuration, rowName } from "../words";
+import { anchorOf, rowDuration, rowName, timeOf } from "../words";
 import { RowContent } from "./rows";
 import { TurnHeading } from "./rows/turn";
 
@@ -46,7 +46,7 @@ export const EventRow = memo(function EventRow(props: RowProps) {
       aria-current={selected ? "true" : undefined}
       aria-posinset={position + 1}
       aria-setsize={total}
-      aria-label={t("run.rowLabel", { name: rowName(row), time: clockText(row.at), sequence: anchorOf(row) })}
+      aria-label={t("run.rowLabel", { name: rowName(row), time: clockText(timeOf(row)), sequence: anchorOf(row) })}
       tabIndex={-1}
       onClick={choose}
     >
@@ -62,15 +62,15 @@ function Cells({ runId, row, open, onToggle, icon }: RowProps & { icon: IconName
       {isGap ? (
         <time />
       ) : (
-        <time dateTime={row.at} title={absoluteText(row.at)}>
-          {clockText(row.at)}
+        <time dateTime={timeOf(row)} title={absoluteText(timeOf(row))}>
+          {clockText(timeOf(row))}
         </time>
       )}
       <Icon name={icon} className="ico" />
       <RowContent runId={runId} row={row} open={open} onToggle={onToggle} />
       <span className="meta">
         {row.kind === "approval" && row.approval.resolution === null ? t("run.waiting") : rowDuration(row)}
-        {!isGap && <SeqLink id={runId} sequence={row.first} />}
+        {!isGap && <SeqLink id={runId} sequence={anchorOf(row)} />}
       </span>
     </>
   );

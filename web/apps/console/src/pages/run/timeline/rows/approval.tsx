@@ -10,7 +10,7 @@ import type { ContentProps } from "./index";
 export function ApprovalRow({ row }: ContentProps<"approval">) {
   const { request, approvalId } = row.approval;
   const resolution = row.asked ? null : row.approval.resolution;
-  const ask = askText(request);
+  const ask = askText(request, resolution?.selection);
   const waited = resolution === null ? 0 : Date.parse(resolution.at) - Date.parse(row.approval.at);
   return (
     <div>

@@ -2,18 +2,19 @@
 import { Link } from "@tanstack/react-router";
 import { t } from "../../../../i18n";
 import { bytesText, visible } from "../../../../ui";
-import { diffText, filesText, firstLine, isUndo } from "../../words";
+import { diffText, filesText, firstLine, isUndo, patchText } from "../../words";
 import type { ContentProps } from "./index";
 
 /** A patch that the agent proposed. */
 export function PatchRow({ runId, row }: ContentProps<"patch">) {
   const [only] = row.patch.files;
   const single = row.patch.files.length === 1 && only !== undefined;
+  const said = single ? patchText(row.patch) : firstLine(row.patch.summary);
   return (
     <div className="line">
       <span className="kind">{t("run.row.patch")}</span>
       {single ? <code className="trunc">{visible(only)}</code> : <span>{filesText(row.patch.files.length)}</span>}
-      <span className="trunc muted">{firstLine(row.patch.summary)}</span>
+      {said !== "" && <span className="trunc muted">{said}</span>}
       <Link to="/runs/$id/diff" params={{ id: runId }}>
         {t("run.tab.diff")}
       </Link>

@@ -3,7 +3,8 @@ import type { Row } from "@runyard/react";
 import { Link } from "@tanstack/react-router";
 import { t } from "../../../../i18n";
 import { bytesText, Elapsed, Icon, visible, type IconName } from "../../../../ui";
-import { outcomeText, toolText } from "../../words";
+import { callText, outcomeText, toolText } from "../../words";
+import { outputText } from "../output-text";
 import { FoldLine } from "./fold";
 import type { ContentProps } from "./index";
 
@@ -16,7 +17,7 @@ export function ToolRow({ runId, row, open, onToggle }: ContentProps<"tool">) {
     <div>
       <FoldLine open={open} onToggle={() => onToggle(row.key)}>
         <span className="kind">{toolText(row.call.tool)}</span>
-        <code className="trunc soft grow">{visible(row.call.summary)}</code>
+        <code className="trunc soft grow">{visible(callText(row.call))}</code>
         <Outcome row={row} />
       </FoldLine>
       {row.result?.outcome === "denied" && <p className="note">{row.result.summary}</p>}
@@ -75,7 +76,7 @@ export function Output({
   charsMax?: number;
   command?: boolean;
 }) {
-  const text = row.output.map((piece) => piece.text).join("");
+  const text = outputText(row.output);
   const omitted = row.output.reduce((sum, piece) => sum + piece.omitted, 0);
   const log = row.output.findLast((piece) => piece.logPath !== undefined)?.logPath;
   const line = command ? commandOf(row) : undefined;

@@ -1,13 +1,13 @@
 // The heading over the rows of a turn.
 import type { Row } from "@runyard/react";
 import { t } from "../../../../i18n";
-import { clockText, spanText } from "../../../../ui";
-import { firstLine } from "../../words";
+import { clockText } from "../../../../ui";
+import { firstLine, tookText } from "../../words";
 
 /** Number, what was asked, when, how long, how much. */
 export function TurnHeading({ row, until }: { row: Row & { kind: "turn" }; until: number | undefined }) {
   const asked = firstLine(row.command?.text ?? "", 80);
-  const lasted = row.outcome === undefined ? "" : spanText(Date.parse(row.endAt) - Date.parse(row.at));
+  const lasted = row.outcome === undefined ? "" : tookText(row);
   const facts = [
     clockText(row.at),
     lasted,

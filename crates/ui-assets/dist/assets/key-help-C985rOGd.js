@@ -1,0 +1,1 @@
+export{t as KeyHelp}from"./key-help-B2WaA-Yp.js";

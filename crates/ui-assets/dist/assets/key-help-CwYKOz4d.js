@@ -1,1 +1,0 @@
-export{t as KeyHelp}from"./key-help-BNNtG-m9.js";
