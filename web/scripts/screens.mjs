@@ -137,7 +137,7 @@ async function staff(hub) {
 }
 
 function agent(name, script, more = "") {
-  return `[backend.${name}]\nkind = "scripted"\nsettings.scriptFile = ${JSON.stringify(script)}\n[agents.${name}]\nbackend = "${name}"\n${more}\n`;
+  return `[backend.${name}]\nkind = "scripted"\nsettings.scriptFile = ${JSON.stringify(script)}\n[agent.${name}]\nbackend = "${name}"\n${more}\n`;
 }
 
 /** Runs in every state, one of them in the midst of its work. */

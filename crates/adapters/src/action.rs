@@ -67,6 +67,7 @@ impl Backend for ActionBackend {
             needs_network: false,
             secret_keys: SecretKeys::default(),
             gateway: false,
+            wires: &[],
             logs_thread: false,
             private_files: &[],
         }

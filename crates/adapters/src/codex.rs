@@ -58,7 +58,7 @@ use runyard_backend::{
     Session, SessionSpec, Start,
 };
 use runyard_domain::run::{FailureKind, Task};
-use runyard_domain::{BackendProfile, Sandbox};
+use runyard_domain::{BackendProfile, Sandbox, Wire};
 use tokio::sync::mpsc;
 
 use self::config::Config;
@@ -120,6 +120,7 @@ impl Backend for CodexBackend {
             needs_network: true,
             secret_keys: SecretKeys { required: &["auth.json"], optional: &["config.toml"] },
             gateway: true,
+            wires: &[Wire::Responses],
             logs_thread: false,
             private_files: PRIVATE_FILES,
         }

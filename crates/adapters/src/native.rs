@@ -27,13 +27,16 @@ use async_trait::async_trait;
 use runyard_backend::{
     Backend, BackendError, BackendInfo, COMMANDS_MAX, Journal, Resumes, SecretKeys, Session, SessionSpec,
 };
-use runyard_domain::BackendProfile;
 use runyard_domain::run::FailureKind;
+use runyard_domain::{BackendProfile, Wire};
 use runyard_llm::http::{Client, Roots};
+use runyard_llm::inference::Breakers;
 use tokio::sync::mpsc;
 
 use self::profile::Profile;
 use self::session::NativeSession;
+
+pub use self::workspace::TOOLS;
 
 /// The kind that backend profiles name.
 pub const NATIVE_KIND: &str = "native";
@@ -43,13 +46,21 @@ const KEY: &str = "auth.json";
 
 /// Our own agent loop.
 pub struct NativeBackend {
+    models: Models,
+}
+
+/// What all sessions reach their models with.
+struct Models {
     client: Arc<Client>,
+    /// A model that keeps failing rests for every run, not only for the one that noticed.
+    breakers: Breakers,
 }
 
 impl NativeBackend {
-    /// The backend. All its sessions share one client.
+    /// The backend. All its sessions share one client, and what is known of each model's health.
     pub fn new() -> Self {
-        NativeBackend { client: Arc::new(Client::new(Roots::System)) }
+        let client = Arc::new(Client::new(Roots::System));
+        NativeBackend { models: Models { client, breakers: Breakers::default() } }
     }
 }
 
@@ -73,6 +84,7 @@ impl Backend for NativeBackend {
             needs_network: false,
             secret_keys: SecretKeys { required: &[KEY], optional: &[] },
             gateway: true,
+            wires: &[Wire::Responses, Wire::Chat, Wire::Messages],
             logs_thread: true,
             private_files: &[],
         }
@@ -86,7 +98,7 @@ impl Backend for NativeBackend {
     async fn open(&self, spec: SessionSpec, journal: Arc<dyn Journal>) -> Result<Session, BackendError> {
         let profile = Profile::read(&spec.profile).map_err(unusable)?;
         let (commands, receiver) = mpsc::channel(COMMANDS_MAX);
-        let session = NativeSession::new(profile, spec, journal, receiver, &self.client).map_err(unusable)?;
+        let session = NativeSession::new(profile, spec, journal, receiver, &self.models).map_err(unusable)?;
         Ok(Session { commands, task: tokio::spawn(session.run()) })
     }
 }

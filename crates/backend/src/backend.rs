@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use runyard_domain::run::{FailureKind, Task, ThreadRecorded};
-use runyard_domain::{BackendProfile, CommandId, ExecutionPolicy, RunId};
+use runyard_domain::{BackendProfile, CommandId, ExecutionPolicy, RunId, Wire};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -73,6 +73,8 @@ pub struct BackendInfo {
     pub secret_keys: SecretKeys,
     /// Whether it can be pointed at the edge's gateway.
     pub gateway: bool,
+    /// What it speaks to a provider by itself. The gateway translates between some of the others.
+    pub wires: &'static [Wire],
     /// Whether it keeps its conversation in the run's log ([`Signal::Thread`]) and wants it back when it is opened.
     pub logs_thread: bool,
     /// What in its home holds secrets or is made of them. It goes when the session's processes are gone, and when an edge starts.

@@ -4,6 +4,7 @@
 //! bounded queue of [`Command`]s. [`link`] holds the messages between hub and edge. [`scripted`] is a backend whose agent is a
 //! data file. No run state lives here, and nothing here knows the store or the gate's rules.
 
+mod api_key;
 mod backend;
 pub mod beneath;
 #[cfg(feature = "conformance")]
@@ -16,6 +17,7 @@ pub mod scripted;
 mod signal;
 mod workspaces;
 
+pub use api_key::{NoKey, OPENAI_KEY, api_key};
 pub use backend::{
     Access, Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, CommandSender, GatewayAccess,
     HandshakeSpec, Journal, JournalError, Redaction, Resumes, SecretFile, SecretKeys, Session, SessionSpec,

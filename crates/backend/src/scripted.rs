@@ -132,6 +132,7 @@ impl Backend for ScriptedBackend {
             needs_network: false,
             secret_keys: SecretKeys::default(),
             gateway: false,
+            wires: &[],
             logs_thread: false,
             private_files: &[],
         }

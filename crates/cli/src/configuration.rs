@@ -7,6 +7,7 @@
 mod environment;
 mod layers;
 mod narrowing;
+mod native;
 mod origin;
 mod problem;
 mod profiles;
@@ -147,7 +148,7 @@ impl Configuration {
 
     /// Whether it is said which secrets a backend profile needs, be it none; else its kind says so.
     pub(crate) fn names_secrets(&self, profile: &str) -> bool {
-        self.layers.completed().contains_key(&profiles::required_secret_keys(profile))
+        profiles::names_secrets(&self.layers.completed(), profile)
     }
 
     /// What prepares the checkouts of runs in this directory.

@@ -7,6 +7,7 @@ mod check;
 mod prompt;
 mod value;
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -143,7 +144,7 @@ impl Site {
         let profile = self.profile(text(asked, "profile"))?;
         let key = chosen_key(profile, asked.get_one::<String>("key").map(String::as_str))?;
         let given = match std::io::stdin().is_terminal() {
-            true => prompt::ask(&profile.profile, key)?,
+            true => prompt::ask(profile.secrets_name(), key)?,
             false => value::read(std::io::stdin().lock())?,
         };
         let value::Value { bytes, wrapped } = value::of(key, given)?;
@@ -151,8 +152,8 @@ impl Site {
             .make()
             .map_err(|error| ActionError::new(Code::StorageIo, format!("Cannot keep it: {error}.")))?;
         self.refuse_useless(profile, key, &bytes)?;
-        self.secrets.set(&profile.profile, key, bytes.expose()).map_err(refused)?;
-        let name = &profile.profile;
+        self.secrets.set(profile.secrets_name(), key, bytes.expose()).map_err(refused)?;
+        let name = profile.secrets_name();
         let mut said = format!("Kept {key} of {name}.");
         if wrapped {
             said.push_str(" It holds the API key that you gave, as OPENAI_API_KEY.");
@@ -211,10 +212,12 @@ impl Site {
 
     /// A backend profile that is configured. What was given is not repeated: it may be a value in the wrong place.
     fn profile(&self, name: &str) -> Result<&BackendProfile, ActionError> {
-        self.catalog.backends.get(name).ok_or_else(|| {
+        // Several profiles may use the secrets of one name, which need not be a profile's.
+        let named = || self.catalog.backends.values().find(|profile| profile.secrets_name() == name);
+        self.catalog.backends.get(name).or_else(named).ok_or_else(|| {
             let known = self.catalog.backends.values().filter(|profile| needs_some(profile));
-            let known: Vec<&str> = known.map(|profile| profile.profile.as_str()).collect();
-            let known = known.join(", ");
+            let known: BTreeSet<&str> = known.map(BackendProfile::secrets_name).collect();
+            let known = known.into_iter().collect::<Vec<_>>().join(", ");
             invalid(format!("The name you gave is no backend profile; those that need secrets are: {known}."))
         })
     }

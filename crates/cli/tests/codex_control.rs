@@ -135,7 +135,7 @@ fn c16_the_gateway_counts_and_a_run_ends_at_its_budget() {
 #[test]
 fn b07_an_execution_policy_of_a_run_only_narrows() {
     let bench = Bench::with(
-        "\n[agents.codex]\nsandbox = \"read-only\"\nnetwork = \"deny\"\napproval = \"ask\"\ntimeout_ms = 60000\n",
+        "\n[agent.codex]\nsandbox = \"read-only\"\nnetwork = \"deny\"\napproval = \"ask\"\ntimeout_ms = 60000\n",
         None,
     );
     let (_hub, api) = bench.yard.up();

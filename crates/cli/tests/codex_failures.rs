@@ -88,7 +88,7 @@ fn b10_what_may_pass_is_tried_again_also_behind_the_translation() {
 fn b10_a_provider_that_is_not_there_is_unavailable() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let more = format!(
-        "\n[backend.gone]\ncommand = [{:?}]\nbase_url = \"http://{closed}/v1\"\nmodel = \"gpt-5.5\"\n[agents.gone]\nbackend = \"gone\"\n",
+        "\n[backend.gone]\ncommand = [{:?}]\nbase_url = \"http://{closed}/v1\"\nmodel = \"gpt-5.5\"\n[agent.gone]\nbackend = \"gone\"\n",
         support::codex::program()
     );
     let bench = Bench::with(&more, None);
@@ -113,8 +113,8 @@ fn b10_a_provider_that_fails_for_a_moment_is_no_failure() {
 #[test]
 fn b10_a_program_that_is_not_there_or_is_none_fails_before_anything_starts() {
     let bench = Bench::with(
-        "\n[backend.absent]\ncommand = [\"/nowhere/codex\"]\nrequired_secret_keys = []\n[agents.absent]\nbackend = \"absent\"\n\
-         [backend.other]\ncommand = [\"/bin/true\"]\nrequired_secret_keys = []\n[agents.other]\nbackend = \"other\"\n",
+        "\n[backend.absent]\ncommand = [\"/nowhere/codex\"]\nrequired_secret_keys = []\n[agent.absent]\nbackend = \"absent\"\n\
+         [backend.other]\ncommand = [\"/bin/true\"]\nrequired_secret_keys = []\n[agent.other]\nbackend = \"other\"\n",
         None,
     );
     let (_hub, api) = bench.yard.up();

@@ -50,7 +50,7 @@ fn played(lines: &[Value]) -> (Vec<Value>, Value) {
     let file = place.path().join("scripted");
     std::fs::write(&file, program(lines)).unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let more = format!("\n[backend.played]\ncommand = [{file:?}]\n[agents.played]\nbackend = \"played\"\n");
+    let more = format!("\n[backend.played]\ncommand = [{file:?}]\n[agent.played]\nbackend = \"played\"\n");
     let bench = Bench::with(&more, None);
     bench.secret("played", CODEX_KEY);
     let (_hub, api) = bench.yard.up();

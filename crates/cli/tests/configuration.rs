@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use support::{Home, Ran};
 
 const PROJECT: &str = r#"
-[agents.demo]
+[agent.demo]
 sandbox = "none"
 idle_ms = 5
 
@@ -83,7 +83,7 @@ impl Yard {
     }
 
     fn trusted(&self) -> Value {
-        let sandbox = self.row("agents.demo.sandbox")["value"] == "none";
+        let sandbox = self.row("agent.demo.sandbox")["value"] == "none";
         let action =
             self.shown(&[]).iter().any(|row| row["key"] == "actions.count" && row["ignored"].is_null());
         assert_eq!(sandbox, action);
@@ -100,15 +100,16 @@ fn config_show_says_where_each_value_came_from_and_what_does_not_count() {
         json!({"key": "hub.runs_max", "value": 3, "origin": "data", "file": data, "line": 2})
     );
     assert_eq!(yard.row("hub.stop_ms"), json!({"key": "hub.stop_ms", "value": 15000, "origin": "default"}));
-    let idle = json!({"key": "agents.demo.idle_ms", "value": 5, "origin": "project", "file": yard.file(), "line": 4});
-    assert_eq!(yard.row("agents.demo.idle_ms"), idle);
+    let idle =
+        json!({"key": "agent.demo.idle_ms", "value": 5, "origin": "project", "file": yard.file(), "line": 4});
+    assert_eq!(yard.row("agent.demo.idle_ms"), idle);
     let ignored: Vec<Value> =
         yard.shown(&["--origin", "project"]).into_iter().filter(|row| !row["ignored"].is_null()).collect();
     let told: Vec<(&Value, &Value)> = ignored.iter().map(|row| (&row["key"], &row["line"])).collect();
     assert_eq!(
         told,
         [
-            (&json!("agents.demo.sandbox"), &json!(3)),
+            (&json!("agent.demo.sandbox"), &json!(3)),
             (&json!("policy.rule allow shell cargo test"), &json!(6)),
             (&json!("actions.count"), &json!(11)),
         ]
@@ -146,7 +147,7 @@ fn config_show_shows_no_secret() {
 
 #[test]
 fn a_broken_configuration_is_refused_with_every_problem() {
-    let yard = Yard::new("[hub]\nlisen = 1\n", "[agents.demo]\nsandbox = 1\n");
+    let yard = Yard::new("[hub]\nlisen = 1\n", "[agent.demo]\nsandbox = 1\n");
     let envelope = yard.run(&["config", "show"]).envelope();
     assert_eq!(envelope["error"]["code"], "VALIDATION_ERROR");
     let issues: Vec<&str> = envelope["error"]["issues"]
@@ -173,8 +174,8 @@ fn j06_trust_counts_after_it_was_confirmed_and_ends_with_one_byte() {
         [
             "actions.count runs [\"wc\",\"-l\"]",
             "policy.rule allow shell cargo test",
-            "agents.demo.sandbox = \"none\"",
-            "agents.demo.idle_ms = 5",
+            "agent.demo.sandbox = \"none\"",
+            "agent.demo.idle_ms = 5",
         ]
     );
     assert_eq!((yard.trusted(), yard.home.path("trust.json").exists()), (json!(false), false));
@@ -235,7 +236,7 @@ fn j06_trust_is_for_people_only() {
 fn what_cannot_count_is_not_trusted() {
     let cases = [
         ("[hub\n", "runyard.toml:1: "),
-        ("[agents.demo]\nlable = \"x\"\n", "did you mean \"label\"?"),
+        ("[agent.demo]\nlable = \"x\"\n", "did you mean \"label\"?"),
         ("[actions.x]\ndescription = \"X.\"\n", "has no command"),
     ];
     for (project, expected) in cases {

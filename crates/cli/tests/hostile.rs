@@ -88,7 +88,7 @@ impl Scene {
 
 fn bench() -> Bench {
     let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile");
-    let bench = Bench::with("[agents.free]\nbackend = \"codex\"\nsandbox = \"none\"\n", Some(&scenarios));
+    let bench = Bench::with("[agent.free]\nbackend = \"codex\"\nsandbox = \"none\"\n", Some(&scenarios));
     std::fs::copy(scenarios.join("attempts.sh"), bench.yard.workspace.path().join("attempts.sh")).unwrap();
     bench
 }

@@ -141,7 +141,7 @@ fn what_a_person_wrote_stays_byte_for_byte() {
     let machine = Machine::with(&[CODEX]);
     std::fs::create_dir(machine.home.path("")).unwrap();
     std::fs::set_permissions(machine.home.path(""), std::fs::Permissions::from_mode(0o700)).unwrap();
-    let mine = "# mine\n[agents.codex]\nlabel = \"My Codex\"";
+    let mine = "# mine\n[agent.codex]\nlabel = \"My Codex\"";
     std::fs::write(machine.file(), mine).unwrap();
     assert_eq!(machine.init(&["--yes"])["profile"]["written"], false);
     assert_eq!(std::fs::read_to_string(machine.file()).unwrap(), mine);

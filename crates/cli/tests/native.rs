@@ -34,7 +34,7 @@ impl Native {
         let options = Options { keys: vec![KEY.to_owned()], scenarios, ..Options::default() };
         let provider = executor.block_on(DemoProvider::start_with(options)).unwrap();
         let configuration = format!(
-            "[backend.mine]\nkind = \"native\"\nbase_url = {:?}\nmodel = \"demo\"\n{more}\n[agents.mine]\nbackend = \"mine\"\n",
+            "[backend.mine]\nkind = \"native\"\nbase_url = {:?}\nmodel = \"demo\"\n{more}\n[agent.mine]\nbackend = \"mine\"\n",
             provider.url()
         );
         let native = Native { yard: Yard::new(&configuration, &[]), provider };

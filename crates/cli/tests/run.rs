@@ -189,7 +189,7 @@ fn a19_a_run_that_takes_too_long_exits_with_124() {
     .unwrap();
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let backend = format!(
-        "[backend.slow]\ncommand = [{program:?}]\nrequired_secret_keys = []\n[agents.slow]\nlabel = \"Slow\"\n"
+        "[backend.slow]\ncommand = [{program:?}]\nrequired_secret_keys = []\n[agent.slow]\nlabel = \"Slow\"\n"
     );
     std::fs::create_dir(home.path("")).unwrap();
     std::fs::write(home.path("runyard.toml"), backend).unwrap();
@@ -488,7 +488,7 @@ fn a19_where_only_the_end_is_printed_it_is_said_that_an_approval_is_waited_for()
 #[test]
 fn a19_a_failure_in_text_says_what_kind_it_is() {
     let backend = "[backend.other]\ncommand = [\"/bin/true\"]\nrequired_secret_keys = []\n\
-                   [agents.other]\nlabel = \"Other\"\n";
+                   [agent.other]\nlabel = \"Other\"\n";
     let place = Place::new(Home::with(backend));
     let ran = place.run(&["run", "look around", "--agent", "other", "--output", "text"]);
     assert_eq!(ran.exit, 1, "{}", ran.stdout);

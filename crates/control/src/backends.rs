@@ -125,7 +125,7 @@ impl BackendView {
             },
             model: profile.model.clone(),
             base_url: profile.base_url.clone(),
-            wire: info.needs_network.then(|| profile.wire.as_str()),
+            wire: info.gateway.then(|| profile.wire.as_str()),
             gateway: profile.gateway,
             debug_raw: profile.debug_raw,
         })

@@ -58,6 +58,9 @@ pub struct BackendProfile {
     pub profile: String,
     /// The kind of backend: which adapter.
     pub backend_kind: String,
+    /// The profile whose secrets it uses, where those are another's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
     /// The secrets that it cannot do without.
     pub required_secret_keys: Vec<String>,
     /// The secrets that it is given where there are any.
@@ -76,6 +79,13 @@ pub struct BackendProfile {
     pub debug_raw: bool,
     /// What else its adapter is told.
     pub settings: BTreeMap<String, String>,
+}
+
+impl BackendProfile {
+    /// The name that its secrets are kept under.
+    pub fn secrets_name(&self) -> &str {
+        self.secret.as_deref().unwrap_or(&self.profile)
+    }
 }
 
 /// The backend that a run was planned on, as it was configured then. It is told, and never executed: what is started comes from the
@@ -101,6 +111,8 @@ pub enum Wire {
     Responses,
     /// Chat completions.
     Chat,
+    /// Anthropic Messages.
+    Messages,
 }
 
 impl Wire {
@@ -109,6 +121,16 @@ impl Wire {
         match self {
             Wire::Responses => "responses",
             Wire::Chat => "chat",
+            Wire::Messages => "messages",
+        }
+    }
+
+    /// Where the provider listens whose API it is, for profiles that do not say. Chat completions are everybody's.
+    pub const fn base_url(self) -> Option<&'static str> {
+        match self {
+            Wire::Responses => Some("https://api.openai.com/v1"),
+            Wire::Chat => None,
+            Wire::Messages => Some("https://api.anthropic.com/v1"),
         }
     }
 }
@@ -119,7 +141,9 @@ mod tests {
 
     #[test]
     fn a_wire_is_called_as_configuration_names_it() {
-        for (wire, word) in [(Wire::Responses, "responses"), (Wire::Chat, "chat")] {
+        for (wire, word) in
+            [(Wire::Responses, "responses"), (Wire::Chat, "chat"), (Wire::Messages, "messages")]
+        {
             assert_eq!(wire.as_str(), word);
             assert_eq!(serde_json::to_value(wire).unwrap(), word);
         }

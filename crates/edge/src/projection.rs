@@ -55,12 +55,16 @@ pub(crate) fn project(
 ) -> Result<Projection, Failure> {
     let by_gateway = profile.gateway && info.gateway;
     let translated = by_gateway && profile.required_secret_keys.iter().any(|key| key == AUTH);
-    if info.gateway && !translated && profile.wire == Wire::Chat {
-        return Err(chat_needs_the_gateway(&profile.profile));
+    if info.gateway && !info.wires.contains(&profile.wire) {
+        match profile.wire {
+            Wire::Chat if translated => {}
+            Wire::Chat => return Err(chat_needs_the_gateway(&profile.profile)),
+            Wire::Responses | Wire::Messages => return Err(not_spoken(profile)),
+        }
     }
     // A reference to another profile's secrets is none to this one's.
     let is_own = |found: &&ProviderCredential| {
-        found.profile == profile.profile && found.secret_ref.name == profile.profile
+        found.profile == profile.profile && found.secret_ref.name == profile.secrets_name()
     };
     let Some(credential) = scope.provider_credentials.iter().find(is_own) else {
         return match profile.required_secret_keys.is_empty() {
@@ -73,14 +77,15 @@ pub(crate) fn project(
         return Ok(nothing());
     }
     for (key, value) in &read {
-        check_form(key, value.expose()).map_err(|error| provider::bad_form(&profile.profile, key, error))?;
+        check_form(key, value.expose())
+            .map_err(|error| provider::bad_form(profile.secrets_name(), key, error))?;
     }
     let auth = read.iter().find(|(key, _)| key == AUTH).map(|(_, value)| value);
     let config = read.iter().find(|(key, _)| key == CONFIG).map(|(_, value)| value);
     let how = match auth {
         Some(auth) if by_gateway => How::Gateway(provider::upstream(profile, auth, config)?),
         Some(auth) => {
-            provider::check_credential(&profile.profile, auth)?;
+            provider::check_credential(profile.secrets_name(), auth)?;
             How::Files
         }
         None => How::Files,
@@ -89,7 +94,7 @@ pub(crate) fn project(
     known.extend(profile.base_url.iter().flat_map(|url| known::of_url(url)));
     let keys: Vec<String> = read.iter().map(|(key, _)| key.clone()).collect();
     let held_back = |key: &str| matches!(how, How::Gateway(_)) && key == AUTH;
-    let said = said(&profile.profile, &keys, held_back);
+    let said = said(profile.secrets_name(), &keys, held_back);
     let file =
         |(key, value): &(String, Secret)| SecretFile { key: key.clone(), content: value.expose().to_vec() };
     let files = read.iter().filter(|(key, _)| !held_back(key)).map(file).collect();
@@ -103,8 +108,8 @@ pub fn check_projection(
     info: &BackendInfo,
 ) -> Result<String, Failure> {
     let name = profile.profile.clone();
-    let credential =
-        ProviderCredential { profile: name.clone(), secret_ref: SecretRef { name, keys: Vec::new() } };
+    let secret_ref = SecretRef { name: profile.secrets_name().to_owned(), keys: Vec::new() };
+    let credential = ProviderCredential { profile: name, secret_ref };
     let scope = SecretScope { provider_credentials: vec![credential] };
     project(secrets, profile, &scope, info).map(|projection| projection.said)
 }
@@ -115,7 +120,7 @@ fn read(
     profile: &BackendProfile,
     named: &[String],
 ) -> Result<Vec<(String, Secret)>, Failure> {
-    let name = &profile.profile;
+    let name = profile.secrets_name();
     let is_named = |key: &str| named.is_empty() || named.iter().any(|named| named == key);
     let (mut read, mut bytes) = (Vec::new(), 0);
     let required = profile.required_secret_keys.iter().map(|key| (key, true));
@@ -190,6 +195,15 @@ fn chat_needs_the_gateway(profile: &str) -> Failure {
     let message = format!(
         "{profile} has wire = \"chat\", which its agent does not speak: the gateway translates it, with gateway = true and {AUTH} \
          among required_secret_keys in [backend.{profile}]"
+    );
+    Failure::of_backend(FailureKind::BackendSpawnFailed, message)
+}
+
+fn not_spoken(profile: &BackendProfile) -> Failure {
+    let (name, wire) = (&profile.profile, profile.wire.as_str());
+    let message = format!(
+        "{name} has wire = \"{wire}\", which its agent does not speak and the gateway does not translate: an agent with backend = \
+         \"native\" speaks it"
     );
     Failure::of_backend(FailureKind::BackendSpawnFailed, message)
 }

@@ -68,8 +68,9 @@ fn secret_scope<'a>(
     let known: Vec<String> = required.iter().chain(&backend.optional_secret_keys).cloned().collect();
     let mut keys = known.clone();
     for scope in said {
-        let own =
-            |entry: &&ProviderCredential| entry.profile == *profile && entry.secret_ref.name == *profile;
+        let own = |entry: &&ProviderCredential| {
+            entry.profile == *profile && entry.secret_ref.name == backend.secrets_name()
+        };
         let entry =
             scope.provider_credentials.iter().find(own).ok_or_else(|| refused(Unscoped::NoReference))?;
         let named = &entry.secret_ref.keys;
@@ -82,7 +83,7 @@ fn secret_scope<'a>(
     if let Some(key) = required.iter().find(|key| !keys.contains(key)) {
         return Err(refused(Unscoped::Without { key: key.clone() }));
     }
-    let secret_ref = SecretRef { name: profile.clone(), keys };
+    let secret_ref = SecretRef { name: backend.secrets_name().to_owned(), keys };
     Ok(SecretScope {
         provider_credentials: vec![ProviderCredential { profile: profile.clone(), secret_ref }],
     })

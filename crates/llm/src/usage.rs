@@ -1,15 +1,13 @@
 //! What an answer cost, as the provider tells it.
 //!
-//! A [`Meter`] looks at a stream that passes by and changes nothing of it. It does not estimate: where nothing is told, there
-//! is nothing to say.
+//! [`Told`] looks at the events that pass by and changes nothing of them.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    LlmError, chat,
+    chat,
     responses::{InputDetails, OutputDetails, Tokens},
-    sse,
 };
 
 /// What an answer cost.
@@ -50,38 +48,42 @@ impl From<Usage> for Tokens {
     }
 }
 
-/// Reads what a stream of either API tells of its cost.
-#[derive(Debug, Default)]
-pub struct Meter {
-    decoder: sse::Decoder,
+/// What the events of one answer tell of its cost, taken one by one.
+///
+/// It does not estimate: where nothing is told, there is nothing to say.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Told {
+    /// What Anthropic Messages tells when an answer begins, and need not tell again.
+    input_tokens: Option<u64>,
     usage: Option<Usage>,
 }
 
-impl Meter {
-    /// A meter at the beginning of a stream.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Looks at bytes that pass by.
-    ///
-    /// # Errors
-    /// [`LlmError::EventTooLong`]; what comes after is not understood any more.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<(), LlmError> {
-        for event in self.decoder.push(bytes)? {
-            // Most events tell nothing, and need not be parsed for that.
-            if event.data.contains("\"usage\"") {
-                self.usage = of_body(event.data.as_bytes()).or(self.usage);
-            }
+impl Told {
+    /// Takes the data of the next event.
+    pub fn take(&mut self, data: &str) {
+        // Most events tell nothing, and need not be parsed for that.
+        if !data.contains("\"usage\"") {
+            return;
         }
-        Ok(())
+        let Ok(telling) = serde_json::from_str::<Telling>(data) else { return };
+        if let Some(begun) = telling.message.as_ref().and_then(|message| message.usage.as_ref()) {
+            // What it says of the output is of no answer yet.
+            self.input_tokens = input(begun).or(self.input_tokens);
+            return;
+        }
+        self.usage = telling.usage(self.input_tokens).or(self.usage);
     }
 
     /// What was told last.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         self.usage
+    }
+
+    /// What the conversation cost, which may be known before the answer is.
+    #[must_use]
+    pub fn input_tokens(&self) -> Option<u64> {
+        self.usage.map(|usage| usage.input_tokens).or(self.input_tokens)
     }
 }
 
@@ -92,6 +94,8 @@ struct Telling {
     usage: Option<Value>,
     #[serde(default)]
     response: Option<Inner>,
+    #[serde(default)]
+    message: Option<Inner>,
 }
 
 #[derive(Deserialize)]
@@ -100,19 +104,34 @@ struct Inner {
     usage: Option<Value>,
 }
 
-/// What a whole body of either API, or the data of one event, tells of its cost.
+impl Telling {
+    /// The cost; what it does not say of the input was told `before`.
+    fn usage(self, before: Option<u64>) -> Option<Usage> {
+        let usage = self.response.and_then(|response| response.usage).or(self.usage)?;
+        if usage.get("prompt_tokens").is_some() {
+            return chat::Usage::deserialize(&usage).ok().map(Usage::from);
+        }
+        let count = |place: &str| usage.pointer(place).and_then(Value::as_u64);
+        let cached = count("/input_tokens_details/cached_tokens").or(count("/cache_read_input_tokens"));
+        Some(Usage {
+            input_tokens: input(&usage).or(before)?,
+            output_tokens: count("/output_tokens")?,
+            cached_tokens: cached.unwrap_or_default(),
+            reasoning_tokens: count("/output_tokens_details/reasoning_tokens").unwrap_or_default(),
+        })
+    }
+}
+
+/// All of the input. Anthropic Messages counts what came from its cache, or went there, apart from the rest.
+fn input(usage: &Value) -> Option<u64> {
+    let count = |name: &str| usage.get(name).and_then(Value::as_u64);
+    let apart = ["cache_read_input_tokens", "cache_creation_input_tokens"];
+    let apart = apart.into_iter().filter_map(count).fold(0, u64::saturating_add);
+    Some(count("input_tokens")?.saturating_add(apart))
+}
+
+/// What a whole body of any of these APIs, or the data of one event, tells of its cost.
 #[must_use]
 pub fn of_body(body: &[u8]) -> Option<Usage> {
-    let telling: Telling = serde_json::from_slice(body).ok()?;
-    let usage = telling.response.and_then(|response| response.usage).or(telling.usage)?;
-    if usage.get("prompt_tokens").is_some() {
-        return chat::Usage::deserialize(&usage).ok().map(Usage::from);
-    }
-    let count = |place: &str| usage.pointer(place).and_then(Value::as_u64);
-    Some(Usage {
-        input_tokens: count("/input_tokens")?,
-        output_tokens: count("/output_tokens")?,
-        cached_tokens: count("/input_tokens_details/cached_tokens").unwrap_or_default(),
-        reasoning_tokens: count("/output_tokens_details/reasoning_tokens").unwrap_or_default(),
-    })
+    serde_json::from_slice::<Telling>(body).ok()?.usage(None)
 }

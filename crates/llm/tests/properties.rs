@@ -7,7 +7,7 @@ use answer::{chunk, done, finish, is_last, last, said, tools, translated};
 use proptest::prelude::*;
 use runyard_llm::{
     translate::{Stream, to_chat},
-    usage::{Meter, of_body},
+    usage::{Told, of_body},
 };
 use serde_json::{Map, Value, json};
 
@@ -133,11 +133,11 @@ proptest! {
 
     #[test]
     fn no_bytes_make_a_stream_or_a_meter_panic(values in prop::collection::vec(json_value(), 0..6), end in any::<bool>()) {
-        let (mut stream, mut meter) = (Stream::new("r", "m", tools()), Meter::new());
+        let (mut stream, mut meter) = (Stream::new("r", "m", tools()), Told::default());
         let mut out = Vec::new();
         for value in values {
             let data = format!("data: {value}\n\n");
-            meter.push(data.as_bytes()).unwrap();
+            meter.take(&value.to_string());
             let _ = of_body(value.to_string().as_bytes());
             match stream.push(data.as_bytes()) {
                 Ok(bytes) => out.extend(bytes),

@@ -1,7 +1,7 @@
 //! What an answer cost, as it is told by either API.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use runyard_llm::usage::{Meter, Usage, of_body};
+use runyard_llm::usage::{Told, Usage, of_body};
 use serde_json::{Value, json};
 
 const COST: Usage = Usage { input_tokens: 30, output_tokens: 12, cached_tokens: 20, reasoning_tokens: 5 };
@@ -17,12 +17,9 @@ fn chat() -> Value {
 }
 
 fn metered(events: &[Value]) -> Option<Usage> {
-    let bytes: String = events.iter().map(|event| format!("event: x\ndata: {event}\n\n")).collect();
-    let mut meter = Meter::new();
-    for byte in bytes.as_bytes() {
-        meter.push(&[*byte]).unwrap();
-    }
-    meter.usage()
+    let mut told = Told::default();
+    events.iter().for_each(|event| told.take(&event.to_string()));
+    told.usage()
 }
 
 #[test]
@@ -42,6 +39,22 @@ fn a_stream_of_chunks_tells_it_near_its_end_and_the_last_word_counts() {
     let early = json!({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 0}});
     let late = json!({"choices": [], "usage": chat()});
     assert_eq!(metered(&[early, late, json!({"choices": [], "usage": null})]), Some(COST));
+}
+
+#[test]
+fn a_stream_of_messages_tells_the_input_when_it_begins_and_the_output_at_its_end() {
+    let input = json!({"input_tokens": 6, "cache_creation_input_tokens": 4, "cache_read_input_tokens": 20,
+        "output_tokens": 1});
+    let began = json!({"type": "message_start", "message": {"usage": input}});
+    let mut told = Told::default();
+    told.take(&began.to_string());
+    assert_eq!((told.usage(), told.input_tokens()), (None, Some(30)), "no answer has cost anything yet");
+    told.take(&json!({"type": "message_delta", "usage": {"output_tokens": 12}}).to_string());
+    let cost = Usage { input_tokens: 30, output_tokens: 12, ..Usage::default() };
+    assert_eq!(told.usage(), Some(cost));
+    let whole = json!({"type": "message_delta", "usage": {"input_tokens": 6, "cache_creation_input_tokens": 4,
+        "cache_read_input_tokens": 20, "output_tokens": 12}});
+    assert_eq!(metered(&[began, whole]), Some(Usage { cached_tokens: 20, ..cost }));
 }
 
 #[test]

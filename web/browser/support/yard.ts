@@ -104,5 +104,5 @@ async function agents(folder: string): Promise<string> {
 
 function agent(name: string, file: string): string {
   const profile = PROFILES[name] ?? "";
-  return `\n[backend.${name}]\nkind = "scripted"\nsettings.scriptFile = ${JSON.stringify(file)}\n[agents.${name}]\nbackend = "${name}"\nruns_max = ${name === "one-at-a-time" ? 1 : 200}\n${profile}\n`;
+  return `\n[backend.${name}]\nkind = "scripted"\nsettings.scriptFile = ${JSON.stringify(file)}\n[agent.${name}]\nbackend = "${name}"\nruns_max = ${name === "one-at-a-time" ? 1 : 200}\n${profile}\n`;
 }

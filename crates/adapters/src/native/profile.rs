@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use runyard_agent::run::{ContextPolicy, Limits, Repetition};
 use runyard_agent::{CallOrder, Settings};
-use runyard_backend::{Access, GatewayAccess, SecretFile};
+use runyard_backend::{Access, GatewayAccess, OPENAI_KEY, SecretFile, api_key};
 use runyard_domain::{BackendProfile, Wire as Speaks};
-use runyard_llm::http::{Client, Limits as Waits};
-use runyard_llm::inference::{Breakers, Effort, Inference, Model, Pool, RetryPolicy};
+use runyard_llm::http::Limits as Waits;
+use runyard_llm::inference::{Effort, Inference, Model, Pool, RETRIES_MAX, RetryPolicy};
 use runyard_llm::wire::{Endpoint, Wire, WireModel};
-use serde::Deserialize;
+use serde_json::{Map, Value};
 
+use super::Models;
 use super::workspace::TOOLS;
 
-const BASE_URL: &str = "https://api.openai.com/v1";
 const PROMPT: &str = "You are a careful software engineer. You work in a directory with the tools you are given. Look before you \
 change something, change only what the task needs, and say at the end in a few sentences what you did and found.";
 /// The names of the settings, for whoever misspells one.
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 13] = [
     "prompt",
     "tools",
     "fallback_models",
@@ -30,13 +30,14 @@ const SETTINGS: [&str; 12] = [
     "context_tokens_max",
     "time_max_ms",
     "consecutive_errors_max",
+    "retries_max",
 ];
 
 /// What a backend profile says about the agent.
 #[derive(Debug, Clone)]
 pub(super) struct Profile {
     name: String,
-    base_url: String,
+    base_url: Option<String>,
     wire: Speaks,
     pub(super) model: String,
     fallback_models: Vec<String>,
@@ -45,6 +46,7 @@ pub(super) struct Profile {
     pub(super) calls: CallOrder,
     pub(super) settings: Settings,
     pub(super) limits: Limits,
+    retry: RetryPolicy,
     pub(super) context: ContextPolicy,
 }
 
@@ -70,7 +72,7 @@ impl Profile {
         }
         Ok(Profile {
             name: profile.profile.clone(),
-            base_url: profile.base_url.clone().unwrap_or_else(|| BASE_URL.to_owned()),
+            base_url: profile.base_url.clone().or(profile.wire.base_url().map(str::to_owned)),
             wire: profile.wire,
             model,
             fallback_models: list("fallback_models"),
@@ -95,6 +97,7 @@ impl Profile {
                 repetition: Some(Repetition { window: 32, times: 12 }),
                 ..Limits::default()
             },
+            retry: retry(number(text("retries_max"), "retries_max")?)?,
             context: ContextPolicy {
                 tokens_max: number(text("context_tokens_max"), "context_tokens_max")?,
                 ..ContextPolicy::default()
@@ -103,17 +106,16 @@ impl Profile {
     }
 
     /// The models that it asks, as the run may reach them.
-    pub(super) fn inference(&self, access: &Access, client: &Arc<Client>) -> Result<Inference, String> {
+    pub(super) fn inference(&self, access: &Access, models: &Models) -> Result<Inference, String> {
         let (base_url, key, wire) = match access {
-            // Whatever the provider speaks, the gateway is spoken to in one way.
             Access::Gateway(GatewayAccess { base_url, token, .. }) => {
-                (base_url.as_str(), Some(token.clone()), Wire::Responses(Default::default()))
+                (base_url.as_str(), Some(token.clone()), self.wire())
             }
-            Access::Projected(files) => (self.base_url.as_str(), Some(key_of(files)?), self.wire()),
-            Access::Open => (self.base_url.as_str(), None, self.wire()),
+            Access::Projected(files) => (self.base_url()?, Some(key_of(files)?), self.wire()),
+            Access::Open => (self.base_url()?, None, self.wire()),
         };
         let names = std::iter::once(&self.model).chain(&self.fallback_models);
-        let models: Result<Vec<Arc<dyn Model>>, String> = names
+        let asked: Result<Vec<Arc<dyn Model>>, String> = names
             .map(|model| {
                 let endpoint = Endpoint {
                     provider: self.name.clone(),
@@ -122,17 +124,24 @@ impl Profile {
                     model: model.clone(),
                     limits: Waits::default(),
                 };
-                let model = WireModel::new(endpoint, wire.clone(), Arc::clone(client));
+                let model = WireModel::new(endpoint, wire.clone(), Arc::clone(&models.client));
                 model.map(|model| Arc::new(model) as Arc<dyn Model>).map_err(|error| error.to_string())
             })
             .collect();
-        Ok(Inference::new(Pool::new(models?, &Breakers::default()), RetryPolicy::default()))
+        Ok(Inference::new(Pool::new(asked?, &models.breakers), self.retry.clone()))
+    }
+
+    /// Where the provider listens, for an agent that calls it by itself.
+    fn base_url(&self) -> Result<&str, String> {
+        let name = &self.name;
+        self.base_url.as_deref().ok_or_else(|| format!("{name} has wire = \"chat\" and no base_url"))
     }
 
     fn wire(&self) -> Wire {
         match self.wire {
             Speaks::Responses => Wire::Responses(Default::default()),
             Speaks::Chat => Wire::Chat(Default::default()),
+            Speaks::Messages => Wire::Anthropic(Default::default()),
         }
     }
 }
@@ -154,18 +163,24 @@ fn effort(word: &str) -> Result<Effort, String> {
     }
 }
 
+/// How often a model is asked again, be it before or in the midst of an answer.
+fn retry(retries_max: Option<u32>) -> Result<RetryPolicy, String> {
+    let policy = RetryPolicy::default();
+    match retries_max {
+        None => Ok(policy),
+        Some(max) if max > RETRIES_MAX => Err(format!("retries_max is at most {RETRIES_MAX}")),
+        Some(max) => Ok(RetryPolicy { retries_max: max, stream_retries_max: max, ..policy }),
+    }
+}
+
 /// The provider's key, out of the file that it comes in.
 fn key_of(files: &[SecretFile]) -> Result<String, String> {
-    #[derive(Deserialize)]
-    struct Auth {
-        #[serde(rename = "OPENAI_API_KEY")]
-        key: String,
-    }
     let file = files.iter().find(|file| file.key == super::KEY);
     let file = file.ok_or_else(|| format!("the profile's secret {} is not there", super::KEY))?;
-    let auth: Auth = serde_json::from_slice(&file.content)
-        .map_err(|_| format!("the profile's secret {} holds no OPENAI_API_KEY", super::KEY))?;
-    Ok(auth.key)
+    let auth: Map<String, Value> = serde_json::from_slice(&file.content)
+        .map_err(|_| format!("the profile's secret {} is no JSON object", super::KEY))?;
+    let key = api_key(&auth).map(str::to_owned);
+    key.map_err(|_| format!("the profile's secret {} holds no {OPENAI_KEY}", super::KEY))
 }
 
 #[cfg(test)]

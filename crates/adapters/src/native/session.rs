@@ -13,11 +13,11 @@ use runyard_agent::tool::ActionTool;
 use runyard_backend::{Command, Ending, Journal, JournalError, SessionSpec, Signal, Start};
 use runyard_domain::run::{FailureKind, Task, ThreadRecorded, TurnOutcome};
 use runyard_domain::{Actor, Code, CommandId};
-use runyard_llm::http::Client;
 use runyard_llm::inference::Message;
 use serde_json::Map;
 use tokio::sync::mpsc;
 
+use super::Models;
 use super::ear::Ear;
 use super::gate::Gated;
 use super::log::{LogCheckpoint, Names, Written, cleared, opened, redacted};
@@ -55,11 +55,11 @@ impl NativeSession {
         spec: SessionSpec,
         journal: Arc<dyn Journal>,
         commands: mpsc::Receiver<Command>,
-        client: &Arc<Client>,
+        models: &Models,
     ) -> Result<Self, String> {
         let ear = Arc::new(Ear::new(journal));
         let actor = Arc::new(Actor::agent(&spec.profile.profile, spec.run, std::iter::empty::<String>()));
-        let agent = agent(&profile, &spec, &ear, client)?;
+        let agent = agent(&profile, &spec, &ear, models)?;
         let (turn, resumed, task_text, thread) = match &spec.start {
             Start::Fresh { task, thread } => (None, false, text(task)?, thread.clone()),
             Start::Resume { task, thread, turn_active } => {
@@ -241,12 +241,7 @@ fn text(task: &Task) -> Result<String, String> {
 }
 
 /// The agent of a profile, in this run.
-fn agent(
-    profile: &Profile,
-    spec: &SessionSpec,
-    ear: &Arc<Ear>,
-    client: &Arc<Client>,
-) -> Result<Agent, String> {
+fn agent(profile: &Profile, spec: &SessionSpec, ear: &Arc<Ear>, models: &Models) -> Result<Agent, String> {
     let workspace = Workspace {
         root: spec.directory.clone(),
         processes: Arc::clone(&spec.processes),
@@ -264,7 +259,7 @@ fn agent(
     Ok(Agent {
         id: spec.profile.profile.as_str().into(),
         instructions: profile.prompt.as_str().into(),
-        inference: profile.inference(&spec.access, client)?,
+        inference: profile.inference(&spec.access, models)?,
         environment: Arc::new(environment),
         tools,
         settings: profile.settings.clone(),

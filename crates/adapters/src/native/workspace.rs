@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The names of the tools.
-pub(super) const TOOLS: [&str; 6] = ["read", "list", "search", "write", "patch", "shell"];
+pub const TOOLS: [&str; 6] = ["read", "list", "search", "write", "patch", "shell"];
 
 /// So much of a file is read for the model.
 const READ_BYTES_MAX: u64 = 64 * 1024;

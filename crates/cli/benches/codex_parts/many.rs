@@ -14,7 +14,7 @@ use crate::{Asked, median};
 pub(crate) fn at_once(asked: &Asked) {
     let (count, rounds) = (asked.size(20, 4), asked.size(3, 1));
     let bench =
-        Bench::with(&format!("\n[hub]\nruns_max = {count}\n\n[agents.codex]\nruns_max = {count}\n"), None);
+        Bench::with(&format!("\n[hub]\nruns_max = {count}\n\n[agent.codex]\nruns_max = {count}\n"), None);
     let direct = Direct::on(&bench);
     let (hub, api) = up(&bench);
     let runs = || {

@@ -21,7 +21,7 @@ pub(crate) const BACKEND_DEFAULT: &str = "codex";
 /// The kind of a backend profile that does not say.
 pub(crate) const KIND_DEFAULT: &str = "codex-app-server-stdio";
 
-/// Values by their full key, such as `agents.codex.sandbox`.
+/// Values by their full key, such as `agent.codex.sandbox`.
 pub(crate) type Values = BTreeMap<String, Sourced<Value>>;
 
 /// What the layers so far say.
@@ -157,8 +157,7 @@ impl Layers {
     fn set_narrower(&mut self, key: &str, given: Sourced<Value>) {
         let base = self.completed();
         let is_below = |name: &str| {
-            name == key
-                || (key == "policy.preset" && name.starts_with("agents.") && name.ends_with(".preset"))
+            name == key || (key == "policy.preset" && name.starts_with("agent.") && name.ends_with(".preset"))
         };
         let below: BTreeSet<&str> =
             base.keys().map(String::as_str).filter(|name| is_below(name)).chain([key]).collect();
@@ -182,11 +181,11 @@ impl Layers {
             let kind = || by_default(json!(KIND_DEFAULT));
             values.entry(format!("backend.{backend}.kind")).or_insert_with(kind);
         }
-        let agents: BTreeSet<String> = names(&values, "agents").union(&backends).cloned().collect();
+        let agents: BTreeSet<String> = names(&values, "agent").union(&backends).cloned().collect();
         let preset = values.get("policy.preset").cloned();
         for agent in agents {
             for setting in Section::Agent.settings() {
-                let key = format!("agents.{agent}.{}", setting.key);
+                let key = format!("agent.{agent}.{}", setting.key);
                 let value = match setting.key {
                     "preset" => preset.clone(),
                     "backend" if backends.contains(&agent) => Some(by_default(json!(agent))),
@@ -212,7 +211,9 @@ fn narrowed(setting: &Setting, key: &str, given: &Value, base: &Values) -> Optio
         Section::Agent => {
             let agent = key.split('.').nth(1)?;
             // A limit for an agent that there is not would make one.
-            base.contains_key(&format!("agents.{agent}.backend")).then_some(())?;
+            base.contains_key(&format!("agent.{agent}.backend")).then_some(())?;
+            // And what only an agent of ours has is nothing to another.
+            (!setting.is_native() || super::native::is(base, agent)).then_some(())?;
             setting.narrowed(given, base.get(key).map(|base| &base.value))
         }
     }
@@ -228,7 +229,7 @@ pub(crate) fn by_default(value: Value) -> Sourced<Value> {
     Sourced { value, origin: Origin::Default }
 }
 
-/// The names that stand under `agents` or `backend`.
+/// The names that stand under `agent` or `backend`.
 pub(crate) fn names(values: &Values, section: &str) -> BTreeSet<String> {
     let name = |key: &String| {
         let mut parts = key.split('.');

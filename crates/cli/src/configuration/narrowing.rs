@@ -32,7 +32,7 @@ pub(crate) fn is_within(narrow: &Layers, base: &Layers) -> bool {
     });
     // The one thing that may be new is a limit where there was none.
     let no_more = values.keys().all(|key| {
-        let is_limit = Setting::of(key).is_some_and(Setting::is_budget);
+        let is_limit = Setting::of(key).is_some_and(Setting::is_limit);
         base_values.contains_key(key) || is_limit
     });
     let rules = narrow.rules.strip_prefix(base.rules.as_slice());

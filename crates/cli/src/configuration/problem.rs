@@ -47,6 +47,12 @@ pub(crate) enum Fault {
     WrongValue { key: String, expected: String },
     #[error("\"{key}\" is missing")]
     Missing { key: String },
+    #[error("\"{key}\" counts only for an agent with backend = \"native\"")]
+    OnlyNative { key: String },
+    #[error(
+        "\"{key}\" is an agent of its own and has a backend profile of its name: there is another [backend] so called"
+    )]
+    NameTaken { key: String },
     #[error("\"{key}\" names no {what}{hint}")]
     UnknownName { key: String, what: &'static str, hint: Hint },
     #[error("\"{key}\" can only be given as {variable}: it holds a password, which belongs in no file")]

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::layers::{Values, by_default, names};
+use super::native;
 use super::origin::Origin;
 use super::problem::{Fault, Hint, Problem};
 
@@ -113,10 +114,14 @@ pub(super) fn preparation(values: &Values) -> Result<Preparation, Problem> {
 /// The agent profiles by their id.
 pub(super) fn agents(values: &Values) -> Result<BTreeMap<String, AgentProfile>, Vec<Problem>> {
     let backends = names(values, "backend");
-    collected(names(values, "agents"), |id| {
-        let key = |name: &str| format!("agents.{id}.{name}");
-        let backend_profile: String = field(values, &key("backend"))?;
-        if !backends.contains(&backend_profile) {
+    collected(names(values, "agent"), |id| {
+        let key = |name: &str| format!("agent.{id}.{name}");
+        let backend_profile = match native::is(values, id) {
+            true => id.to_owned(),
+            false => field(values, &key("backend"))?,
+        };
+        native::check(values, id)?;
+        if !native::is(values, id) && !backends.contains(&backend_profile) {
             let hint = Hint::of(&backend_profile, backends.iter().map(String::as_str));
             let fault = Fault::UnknownName { key: key("backend"), what: "backend profile", hint };
             return Err(wrong(values, &key("backend"), fault));
@@ -150,7 +155,11 @@ pub(super) fn agents(values: &Values) -> Result<BTreeMap<String, AgentProfile>, 
 
 /// The backend profiles by their name, as far as files say: what a kind knows better is not in here.
 pub(super) fn backends(values: &Values) -> Result<BTreeMap<String, BackendProfile>, Vec<Problem>> {
-    collected(names(values, "backend"), |name| {
+    let own = names(values, "agent").into_iter().filter(|id| native::is(values, id));
+    collected(names(values, "backend").into_iter().chain(own), |name| {
+        if native::is(values, name) {
+            return native::profile(values, name);
+        }
         let prefix = format!("backend.{name}.");
         let key = |name: &str| format!("{prefix}{name}");
         let settings = values.iter().filter_map(|(key, value)| {
@@ -160,6 +169,7 @@ pub(super) fn backends(values: &Values) -> Result<BTreeMap<String, BackendProfil
         Ok(BackendProfile {
             profile: name.to_owned(),
             backend_kind: field(values, &key("kind"))?,
+            secret: None,
             required_secret_keys: optional(values, &required_secret_keys(name))?.unwrap_or_default(),
             optional_secret_keys: Vec::new(),
             command: optional(values, &key("command"))?.unwrap_or_default(),
@@ -174,8 +184,12 @@ pub(super) fn backends(values: &Values) -> Result<BTreeMap<String, BackendProfil
     })
 }
 
-/// The full key of the secrets that a backend profile needs.
-pub(super) fn required_secret_keys(profile: &str) -> String {
+/// Whether it is said which secrets a backend profile needs, be it none; else its kind says so.
+pub(super) fn names_secrets(values: &Values, profile: &str) -> bool {
+    values.contains_key(&required_secret_keys(profile)) || native::is_keyless(values, profile)
+}
+
+fn required_secret_keys(profile: &str) -> String {
     format!("backend.{profile}.required_secret_keys")
 }
 
@@ -195,11 +209,11 @@ fn collected<T>(
     if problems.is_empty() { Ok(made) } else { Err(problems) }
 }
 
-fn optional<T: DeserializeOwned>(values: &Values, key: &str) -> Result<Option<T>, Problem> {
+pub(super) fn optional<T: DeserializeOwned>(values: &Values, key: &str) -> Result<Option<T>, Problem> {
     values.contains_key(key).then(|| field(values, key)).transpose()
 }
 
-fn field<T: DeserializeOwned>(values: &Values, key: &str) -> Result<T, Problem> {
+pub(super) fn field<T: DeserializeOwned>(values: &Values, key: &str) -> Result<T, Problem> {
     let Some(value) = values.get(key) else {
         return Err(wrong(values, key, Fault::Missing { key: key.to_owned() }));
     };
@@ -208,7 +222,7 @@ fn field<T: DeserializeOwned>(values: &Values, key: &str) -> Result<T, Problem> 
 }
 
 /// A problem at the value's place, or where something else of the same table stands.
-fn wrong(values: &Values, key: &str, fault: Fault) -> Problem {
+pub(super) fn wrong(values: &Values, key: &str, fault: Fault) -> Problem {
     let table = key.rsplit_once('.').map_or(key, |(table, _)| table);
     let beside = || {
         let mut others = values.iter().filter(|(other, value)| {

@@ -12,11 +12,11 @@ use toml::de::{DeTable, DeValue};
 
 use super::origin::Place;
 use super::problem::{Fault, Hint};
-use super::setting::{Kind, Section, Setting};
+use super::setting::{Kind, Section, Setting, is_name};
 
 /// How many rules one file may have.
 const RULES_MAX: usize = 1_000;
-const SECTIONS: [&str; 8] = ["actions", "agents", "backend", "edge", "hub", "policy", "server", "workspace"];
+const SECTIONS: [&str; 8] = ["actions", "agent", "backend", "edge", "hub", "policy", "server", "workspace"];
 const RULE_KEYS: [&str; 8] = ["id", "effect", "kind", "match", "agent", "workspace", "scope", "expires"];
 
 /// What a file says.
@@ -88,7 +88,8 @@ impl Reader<'_> {
                 "server" => self.section(Section::Server, name, value),
                 "policy" => self.section(Section::Policy, name, value),
                 "workspace" => self.section(Section::Workspace, name, value),
-                "agents" => self.named(Section::Agent, name, value),
+                // By either name; it is known by the first.
+                "agent" | "agents" => self.named(Section::Agent, "agent", value),
                 "backend" => self.named(Section::Backend, name, value),
                 "actions" => self.actions(value),
                 _ => self.unknown(key.span().start, name, &SECTIONS),
@@ -96,7 +97,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `[agents.<id>]` and `[backend.<name>]`.
+    /// `[agent.<id>]` and `[backend.<name>]`.
     fn named(&mut self, section: Section, prefix: &str, tables: &Spanned<DeValue<'_>>) {
         let Some(tables) = self.table(prefix, tables) else { return };
         for (name, value) in tables {
@@ -111,16 +112,29 @@ impl Reader<'_> {
     }
 
     fn section(&mut self, section: Section, prefix: &str, table: &Spanned<DeValue<'_>>) {
+        self.part(section, prefix, "", table);
+    }
+
+    /// A section, or a table in it: there the names of settings begin with `within`.
+    fn part(&mut self, section: Section, prefix: &str, within: &str, table: &Spanned<DeValue<'_>>) {
         let Some(table) = self.table(prefix, table) else { return };
         for (key, value) in table {
             let (at, name): (usize, &str) = (key.span().start, key.get_ref());
-            match section.setting(name) {
-                Some(setting) => self.setting(setting, &format!("{prefix}.{name}"), at, value),
+            let (full, setting) = (format!("{prefix}.{name}"), format!("{within}{name}"));
+            let inner = format!("{setting}.");
+            match section.setting(&setting) {
+                Some(setting) => self.setting(setting, &full, at, value),
                 None if section == Section::Policy && name == "rule" => self.rules(value),
+                None if section.settings().any(|setting| setting.key.starts_with(&inner)) => {
+                    self.part(section, &full, &inner, value);
+                }
                 None => {
-                    let mut known: Vec<&str> = section.settings().map(|setting| setting.key).collect();
+                    let here = section.settings().filter_map(|setting| setting.key.strip_prefix(within));
+                    let mut known: Vec<&str> =
+                        here.map(|key| key.split('.').next().unwrap_or_default()).collect();
+                    known.dedup();
                     known.extend((section == Section::Policy).then_some("rule"));
-                    self.unknown(at, &format!("{prefix}.{name}"), &known);
+                    self.unknown(at, &full, &known);
                 }
             }
         }
@@ -147,6 +161,7 @@ impl Reader<'_> {
         let is_right_type = match setting.kind {
             Kind::Number { .. } => matches!(given.get_ref(), DeValue::Integer(_)),
             Kind::Switch => matches!(given.get_ref(), DeValue::Boolean(_)),
+            Kind::Decimal => matches!(given.get_ref(), DeValue::Float(_) | DeValue::Integer(_)),
             Kind::Words(_)
             | Kind::Texts
             | Kind::Patterns
@@ -265,14 +280,6 @@ impl Reader<'_> {
     fn place(&self, at: usize) -> Place {
         Place::new(self.file, self.line_starts.partition_point(|start| *start <= at))
     }
-}
-
-/// Names stand in keys, on the command line and in URLs.
-fn is_name(text: &str) -> bool {
-    (1..=64).contains(&text.len())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte))
 }
 
 fn type_of(value: &DeValue<'_>) -> &'static str {

@@ -5,6 +5,7 @@
 use std::net::SocketAddr;
 
 use hyper::Uri;
+use runyard_adapters::native::TOOLS as NATIVE_TOOLS;
 use runyard_domain::ExecutionPolicy;
 use runyard_domain::run::{Budget, Dollars};
 use runyard_surfaces::http::PageOrigin;
@@ -21,7 +22,7 @@ pub(crate) enum Section {
     Server,
     /// `[policy]`.
     Policy,
-    /// `[agents.<id>]`.
+    /// `[agent.<id>]`.
     Agent,
     /// `[backend.<name>]`.
     Backend,
@@ -48,10 +49,16 @@ pub(crate) enum Kind {
     Switch,
     /// A text.
     Text,
+    /// A text of any use, such as a prompt.
+    Prose,
+    /// A number with a point, from 0 to 2.
+    Decimal,
     /// An absolute path.
     Path,
     /// Where a provider listens; nothing secret is in it.
     Url,
+    /// A name of a directory.
+    Name,
     /// A program with its arguments.
     Command,
     /// A list of texts.
@@ -86,6 +93,11 @@ const CAPABILITIES: &[&str] =
 /// A year: whoever does not answer by then will not.
 const EXPIRY_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1000;
 const TEXT_CHARS_MAX: usize = 4_096;
+/// How long a prompt may be.
+const PROSE_CHARS_MAX: usize = 65_536;
+/// How many of something an agent of ours may have.
+const COUNT: Kind = Kind::Number { min: 1, max: u32::MAX as u64 };
+const WIRES: &[&str] = &["responses", "chat", "messages"];
 /// The least that checkouts may have together: a megabyte.
 const CHECKOUTS_BYTES_MIN: u64 = 1024 * 1024;
 /// The most: what every number format holds exactly.
@@ -93,10 +105,23 @@ const CHECKOUTS_BYTES_MAX: u64 = 1 << 53;
 /// How many patterns, commands, and arguments of one command there may be.
 const LIST_MAX: usize = 256;
 
+/// What only an agent of ours has.
+const NATIVE_KEYS: [&str; 9] = [
+    "model",
+    "fallback_models",
+    "prompt",
+    "tools",
+    "parallel_calls",
+    "effort",
+    "temperature",
+    "provider",
+    "limits",
+];
+
 pub(crate) const PRESETS: &[&str] = &["strict", "default"];
 
 #[rustfmt::skip]
-pub(crate) const SETTINGS: [Setting; 37] = [
+pub(crate) const SETTINGS: [Setting; 56] = [
     Setting { section: Section::Hub, key: "listen", kind: Kind::Address },
     Setting { section: Section::Hub, key: "database_url", kind: Kind::DatabaseUrl },
     Setting { section: Section::Hub, key: "runs_max", kind: RUNS_MAX },
@@ -125,11 +150,30 @@ pub(crate) const SETTINGS: [Setting; 37] = [
     Setting { section: Section::Agent, key: "idle_ms", kind: MILLISECONDS },
     Setting { section: Section::Agent, key: "budget", kind: Kind::Amount },
     Setting { section: Section::Agent, key: "budget_tokens", kind: Kind::Number { min: 1, max: Budget::TOKENS_MAX } },
+    Setting { section: Section::Agent, key: "model", kind: Kind::Text },
+    Setting { section: Section::Agent, key: "fallback_models", kind: Kind::Texts },
+    Setting { section: Section::Agent, key: "prompt", kind: Kind::Prose },
+    Setting { section: Section::Agent, key: "tools", kind: Kind::Words(&NATIVE_TOOLS) },
+    Setting { section: Section::Agent, key: "parallel_calls", kind: Kind::Switch },
+    Setting { section: Section::Agent, key: "effort", kind: Kind::Word(&["low", "medium", "high"]) },
+    Setting { section: Section::Agent, key: "temperature", kind: Kind::Decimal },
+    Setting { section: Section::Agent, key: "provider.base_url", kind: Kind::Url },
+    Setting { section: Section::Agent, key: "provider.wire", kind: Kind::Word(WIRES) },
+    Setting { section: Section::Agent, key: "provider.secret", kind: Kind::Name },
+    Setting { section: Section::Agent, key: "provider.keyless", kind: Kind::Switch },
+    Setting { section: Section::Agent, key: "provider.gateway", kind: Kind::Switch },
+    Setting { section: Section::Agent, key: "limits.rounds_max", kind: COUNT },
+    Setting { section: Section::Agent, key: "limits.tokens_max", kind: COUNT },
+    Setting { section: Section::Agent, key: "limits.time_max_ms", kind: MILLISECONDS },
+    Setting { section: Section::Agent, key: "limits.consecutive_errors_max", kind: COUNT },
+    Setting { section: Section::Agent, key: "limits.retries_max", kind: Kind::Number { min: 0, max: 32 } },
+    Setting { section: Section::Agent, key: "limits.output_tokens_max", kind: COUNT },
+    Setting { section: Section::Agent, key: "limits.context_tokens_max", kind: COUNT },
     Setting { section: Section::Backend, key: "kind", kind: Kind::Text },
     Setting { section: Section::Backend, key: "command", kind: Kind::Command },
     Setting { section: Section::Backend, key: "base_url", kind: Kind::Url },
     Setting { section: Section::Backend, key: "model", kind: Kind::Text },
-    Setting { section: Section::Backend, key: "wire", kind: Kind::Word(&["responses", "chat"]) },
+    Setting { section: Section::Backend, key: "wire", kind: Kind::Word(WIRES) },
     Setting { section: Section::Backend, key: "gateway", kind: Kind::Switch },
     Setting { section: Section::Backend, key: "debug_raw", kind: Kind::Switch },
     Setting { section: Section::Backend, key: "required_secret_keys", kind: Kind::Texts },
@@ -157,24 +201,32 @@ impl Section {
 }
 
 impl Setting {
-    /// The setting behind a full key, such as `agents.codex.sandbox`.
+    /// The setting behind a full key, such as `agent.codex.sandbox`.
     pub(crate) fn of(full_key: &str) -> Option<&'static Setting> {
-        let parts: Vec<&str> = full_key.splitn(4, '.').collect();
-        match *parts.as_slice() {
-            ["hub", key] => Section::Hub.setting(key),
-            ["edge", key] => Section::Edge.setting(key),
-            ["server", key] => Section::Server.setting(key),
-            ["policy", key] => Section::Policy.setting(key),
-            ["workspace", key] => Section::Workspace.setting(key),
-            ["agents", _, key] => Section::Agent.setting(key),
-            ["backend", _, key] | ["backend", _, key, _] => Section::Backend.setting(key),
+        let (section, key) = full_key.split_once('.')?;
+        let of_named = |key: &'_ str| key.split_once('.').map(|(_, key)| key.to_owned());
+        match section {
+            "hub" => Section::Hub.setting(key),
+            "edge" => Section::Edge.setting(key),
+            "server" => Section::Server.setting(key),
+            "policy" => Section::Policy.setting(key),
+            "workspace" => Section::Workspace.setting(key),
+            "agent" => Section::Agent.setting(&of_named(key)?),
+            // What stands in a table of texts belongs to the table.
+            "backend" => Section::Backend.setting(of_named(key)?.split('.').next()?),
             _ => None,
         }
     }
 
-    /// Whether it limits what a run uses: the one thing that has no limit unless it is given one.
-    pub(crate) fn is_budget(&self) -> bool {
-        matches!(self.key, "budget" | "budget_tokens")
+    /// Whether it says what an agent of ours is, and so counts for no other.
+    pub(crate) fn is_native(&self) -> bool {
+        let of_agent = self.section == Section::Agent;
+        of_agent && NATIVE_KEYS.iter().any(|key| *key == self.key.split('.').next().unwrap_or_default())
+    }
+
+    /// Whether it limits what a run uses: what has no limit unless it is given one.
+    pub(crate) fn is_limit(&self) -> bool {
+        matches!(self.key, "budget" | "budget_tokens") || self.key.starts_with("limits.")
     }
 
     /// What it is for an agent that does not say.
@@ -205,6 +257,11 @@ impl Setting {
             Kind::Amount => "an amount in US dollars as a text, as in \"2.50\"".to_owned(),
             Kind::Switch => "true or false".to_owned(),
             Kind::Text => format!("a text of 1 to {TEXT_CHARS_MAX} characters"),
+            Kind::Prose => format!("a text of 1 to {PROSE_CHARS_MAX} characters"),
+            Kind::Decimal => "a number from 0 to 2, as in 0.2".to_owned(),
+            Kind::Name => {
+                "a name of lower case letters, digits, \"-\" and \"_\", at most 64".to_owned()
+            }
             Kind::Path => "an absolute path".to_owned(),
             Kind::Url => {
                 "a URL that begins with http:// or https://, without user, password, query and fragment, as in \
@@ -249,6 +306,14 @@ impl Setting {
             Kind::Amount => text.is_some_and(|text| text.parse::<Dollars>().is_ok()),
             Kind::Switch => value.is_boolean(),
             Kind::Text | Kind::Table => text.is_some_and(is_text),
+            Kind::Prose => {
+                text.is_some_and(|text| !text.is_empty() && text.chars().count() <= PROSE_CHARS_MAX)
+            }
+            Kind::Decimal => {
+                let number = text.map_or_else(|| value.as_f64(), |text| text.replace('_', "").parse().ok());
+                number.is_some_and(|number: f64| (0.0..=2.0).contains(&number))
+            }
+            Kind::Name => text.is_some_and(is_name),
             Kind::Path => {
                 text.is_some_and(|text| is_text(text) && text.starts_with('/') && !text.contains('\0'))
             }
@@ -286,6 +351,7 @@ impl Setting {
             }
             Kind::Address | Kind::DatabaseUrl | Kind::Text | Kind::Texts | Kind::Table => false,
             Kind::Switch | Kind::Path | Kind::Url | Kind::Command => false,
+            Kind::Prose | Kind::Decimal | Kind::Name => false,
             Kind::Patterns | Kind::Commands | Kind::Origins => false,
         }
     }
@@ -294,7 +360,7 @@ impl Setting {
     pub(crate) fn narrowed(&self, given: &Value, base: Option<&Value>) -> Option<Value> {
         let Some(base) = base else {
             // A limit where there was none.
-            return self.is_budget().then(|| given.clone());
+            return self.is_limit().then(|| given.clone());
         };
         if self.is_within(given, base) {
             return Some(given.clone());
@@ -306,6 +372,14 @@ impl Setting {
             _ => None,
         }
     }
+}
+
+/// Names stand in keys, on the command line and in URLs.
+pub(crate) fn is_name(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte))
 }
 
 fn is_bounded(value: &Value) -> bool {

@@ -88,7 +88,7 @@ impl Configuration {
 
 #[test]
 fn b03_c19_the_built_in_profiles_are_there_and_each_backend_has_an_agent_of_its_name() {
-    let yard = Yard::with("[backend.mine]\nkind = \"scripted\"\n[agents.helper]\nlabel = \"Helper\"\n", "");
+    let yard = Yard::with("[backend.mine]\nkind = \"scripted\"\n[agent.helper]\nlabel = \"Helper\"\n", "");
     let configuration = yard.load();
     let kinds: Vec<(&str, &str)> = configuration
         .backends()
@@ -130,7 +130,7 @@ fn b03_c19_the_built_in_profiles_are_there_and_each_backend_has_an_agent_of_its_
             ("mine", "mine", "mine"),
         ]
     );
-    assert_eq!(configuration.told("agents.mine.backend"), (json!("mine"), "default".to_owned()));
+    assert_eq!(configuration.told("agent.mine.backend"), (json!("mine"), "default".to_owned()));
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn b17_secrets_lie_in_the_data_directory_or_where_its_file_or_a_variable_says() 
 #[test]
 fn c19_changing_an_agent_changes_no_backend() {
     let plain = Yard::new().load();
-    let text = "[agents.codex]\nlabel = \"C\"\npreset = \"strict\"\nsandbox = \"read-only\"\nnetwork = \"deny\"\n\
+    let text = "[agent.codex]\nlabel = \"C\"\npreset = \"strict\"\nsandbox = \"read-only\"\nnetwork = \"deny\"\n\
                 approval = \"never\"\non_reject = \"continue\"\ncapabilities = [\"read\"]\nruns_max = 1\n\
                 timeout_ms = 5\nidle_ms = 4\nbudget = \"2.50\"\nbudget_tokens = 200000\n";
     let changed = Yard::with(text, "").load();
@@ -217,7 +217,11 @@ fn every_word_that_a_setting_takes_fits_its_type() {
             _ => Vec::new(),
         };
         for word in words {
-            Yard::with(&format!("[agents.codex]\n{} = {word}\n", setting.key), "").load();
+            let agent = match setting.is_native() {
+                true => "[agent.ours]\nbackend = \"native\"\nmodel = \"m\"\n",
+                false => "[agent.codex]\n",
+            };
+            Yard::with(&format!("{agent}{} = {word}\n", setting.key), "").load();
         }
     }
 }
@@ -292,7 +296,7 @@ fn what_is_wrong_is_told_with_file_and_line_and_what_was_meant() {
     check("\n[hbu]\n", "2: unknown key \"hbu\"; did you mean \"hub\"?");
     check(
         "[zzz]\n",
-        "1: unknown key \"zzz\"; there are actions, agents, backend, edge, hub, policy, server, workspace",
+        "1: unknown key \"zzz\"; there are actions, agent, backend, edge, hub, policy, server, workspace",
     );
     check(
         "[workspace]\ncopy = [\"/etc\"]\n",
@@ -304,31 +308,31 @@ fn what_is_wrong_is_told_with_file_and_line_and_what_was_meant() {
          [[\"npm\", \"ci\"]], found a text",
     );
     check("[hub]\nlisen = 1\n", "2: unknown key \"hub.lisen\"; did you mean \"listen\"?");
-    check("agents.demo.lable = 1", "1: unknown key \"agents.demo.lable\"; did you mean \"label\"?");
+    check("agent.demo.lable = 1", "1: unknown key \"agent.demo.lable\"; did you mean \"label\"?");
     check("[policy]\nrules = []\n", "2: unknown key \"policy.rules\"; did you mean \"rule\"?");
     check("hub = 1\n", "1: \"hub\": expected a table, found a whole number");
-    check("[agents]\ndemo = true\n", "2: \"agents.demo\": expected a table, found true or false");
+    check("[agents]\ndemo = true\n", "2: \"agent.demo\": expected a table, found true or false");
     check("[actions]\nx = 1\n", "2: \"actions.x\": expected a table, found a whole number");
     check("[hub]\nrun_max = 1\n", "2: unknown key \"hub.run_max\"; did you mean \"runs_max\"?");
     check(
-        "[agents.demo]\nsandbox = \"nonne\"\n",
-        "2: \"agents.demo.sandbox\": expected one of \"read-only\", \"workspace-write\", \"none\"",
+        "[agent.demo]\nsandbox = \"nonne\"\n",
+        "2: \"agent.demo.sandbox\": expected one of \"read-only\", \"workspace-write\", \"none\"",
     );
     check(
-        "[agents.demo]\n\n\nruns_max = \"3\"\n",
-        "4: \"agents.demo.runs_max\": expected a whole number from 1 to 10000, found a text",
+        "[agent.demo]\n\n\nruns_max = \"3\"\n",
+        "4: \"agent.demo.runs_max\": expected a whole number from 1 to 10000, found a text",
     );
     check(
-        "[agents.demo]\nruns_max = -1\n",
-        "2: \"agents.demo.runs_max\": expected a whole number from 1 to 10000",
+        "[agent.demo]\nruns_max = -1\n",
+        "2: \"agent.demo.runs_max\": expected a whole number from 1 to 10000",
     );
     check(
-        "[agents.demo]\nbudget = \"1,5\"\n",
-        "2: \"agents.demo.budget\": expected an amount in US dollars as a text, as in \"2.50\"",
+        "[agent.demo]\nbudget = \"1,5\"\n",
+        "2: \"agent.demo.budget\": expected an amount in US dollars as a text, as in \"2.50\"",
     );
     check(
-        "[agents.demo]\nbudget_tokens = 0\n",
-        "2: \"agents.demo.budget_tokens\": expected a whole number from 1 to 1000000000000",
+        "[agent.demo]\nbudget_tokens = 0\n",
+        "2: \"agent.demo.budget_tokens\": expected a whole number from 1 to 1000000000000",
     );
     check(
         "[[policy.rule]]\neffect = \"allow\"\nkind = \"shell\"\nmatch = \"ls\"\nscope = \"once\"\n",
@@ -336,8 +340,8 @@ fn what_is_wrong_is_told_with_file_and_line_and_what_was_meant() {
          start; leave scope out, or add it with \"runyard policy add\" and --scope once",
     );
     check(
-        "[agents.\"A B\"]\n",
-        "1: \"agents.A B\": expected a name of lower case letters, digits, \"-\" and \"_\", at most 64",
+        "[agent.\"A B\"]\n",
+        "1: \"agent.A B\": expected a name of lower case letters, digits, \"-\" and \"_\", at most 64",
     );
     check(
         "[backend.demo.settings]\nx = 1\n",
@@ -356,7 +360,10 @@ fn what_is_wrong_is_told_with_file_and_line_and_what_was_meant() {
         "[backend.x]\ngateway = \"yes\"\n",
         "2: \"backend.x.gateway\": expected true or false, found a text",
     );
-    check("[backend.x]\nwire = \"grpc\"\n", "2: \"backend.x.wire\": expected one of \"responses\", \"chat\"");
+    check(
+        "[backend.x]\nwire = \"grpc\"\n",
+        "2: \"backend.x.wire\": expected one of \"responses\", \"chat\", \"messages\"",
+    );
     for command in ["[]", "[\"\"]", "[\"bin/codex\"]", "[\"codex\", 1]"] {
         check(
             &format!("[backend.x]\ncommand = {command}\n"),
@@ -422,8 +429,8 @@ fn b01_a_profile_that_there_is_not_is_an_error_and_never_the_default() {
         assert_eq!(Yard::with(text, "").wrong(), [format!("data/runyard.toml:{expected}")], "{text}");
     }
     check(
-        "[agents.x]\nlabel = \"X\"\nbackend = \"codx\"\n",
-        "3: \"agents.x.backend\" names no backend profile; did you mean \"codex\"?",
+        "[agent.x]\nlabel = \"X\"\nbackend = \"codx\"\n",
+        "3: \"agent.x.backend\" names no backend profile; did you mean \"codex\"?",
     );
     check(
         "[[policy.rule]]\neffect = \"deny\"\nkind = \"shell\"\nagent = \"codec\"\n",
@@ -439,8 +446,8 @@ fn b01_a_profile_that_there_is_not_is_an_error_and_never_the_default() {
 
 #[test]
 fn every_problem_of_every_file_is_told_at_once() {
-    let data = "[hub]\nlisten = 1\nx = 2\n[agents.demo]\npreset = \"lax\"\n";
-    let yard = Yard::with(data, "[hub\n[agents.\n");
+    let data = "[hub]\nlisten = 1\nx = 2\n[agent.demo]\npreset = \"lax\"\n";
+    let yard = Yard::with(data, "[hub\n[agent.\n");
     let wrong = yard.wrong();
     let lines: Vec<&str> = wrong.iter().filter_map(|problem| problem.split(": ").next()).collect();
     let expected = ["data/runyard.toml:2", "data/runyard.toml:3", "data/runyard.toml:5"];
@@ -483,7 +490,7 @@ fn the_data_directorys_file_must_be_ones_own_and_of_a_sensible_size() {
 #[test]
 fn rules_decide_for_agents_with_the_preset_of_each() {
     let data = "[policy]\npreset = \"strict\"\n[[policy.rule]]\neffect = \"allow\"\nkind = \"shell\"\n\
-                match = \"cargo test\"\nexpires = 2030-01-01T00:00:00Z\n[agents.demo]\npreset = \"default\"\n";
+                match = \"cargo test\"\nexpires = 2030-01-01T00:00:00Z\n[agent.demo]\npreset = \"default\"\n";
     let configuration = Yard::with(data, "").load();
     let (codex, demo) = (configuration.policy("codex"), configuration.policy("demo"));
     assert_eq!((codex.preset, demo.preset), (Preset::Strict, Preset::Default));
@@ -492,5 +499,105 @@ fn rules_decide_for_agents_with_the_preset_of_each() {
     let [rule] = codex.rules.as_slice() else { panic!("{:?}", codex.rules) };
     assert_eq!((rule.effect(), rule.id()), (Effect::Allow, "allow shell cargo test"));
     assert_eq!(rule.text().expires, "2030-01-01T00:00:00Z".parse().ok());
-    assert_eq!(configuration.told("agents.codex.preset"), (json!("strict"), "data 2".to_owned()));
+    assert_eq!(configuration.told("agent.codex.preset"), (json!("strict"), "data 2".to_owned()));
+}
+
+const OURS: &str = r#"
+[agent.house]
+backend = "native"
+model = "house-large"
+fallback_models = ["house-small", "house-tiny"]
+prompt = """
+You are careful.
+"""
+tools = ["read", "shell"]
+parallel_calls = true
+temperature = 0.2
+provider = { base_url = "https://llm.example.com/v1", wire = "messages", secret = "shared" }
+
+[agent.house.limits]
+rounds_max = 20
+retries_max = 0
+"#;
+
+#[test]
+fn an_agent_of_ours_is_one_table_and_has_a_backend_profile_of_its_name() {
+    let loaded = Yard::with(OURS, "").load();
+    assert_eq!(loaded.agents()["house"].backend_profile, "house");
+    let profile = &loaded.backends()["house"];
+    assert_eq!((profile.backend_kind.as_str(), profile.model.as_deref()), ("native", Some("house-large")));
+    assert_eq!(profile.base_url.as_deref(), Some("https://llm.example.com/v1"));
+    assert_eq!((profile.wire, profile.secrets_name(), profile.gateway), (Wire::Messages, "shared", true));
+    let settings: Vec<(&str, &str)> =
+        profile.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let expected = [
+        ("fallback_models", "house-small,house-tiny"),
+        ("parallel_calls", "true"),
+        ("prompt", "You are careful.\n"),
+        ("retries_max", "0"),
+        ("rounds_max", "20"),
+        ("temperature", "0.2"),
+        ("tools", "read,shell"),
+    ];
+    assert_eq!(settings, expected);
+    assert!(!loaded.names_secrets("house"), "its kind says which secrets it has");
+    let keyless = "[agent.local]\nbackend = \"native\"\nmodel = \"m\"\nprovider.keyless = true\n";
+    assert!(Yard::with(keyless, "").load().names_secrets("local"));
+}
+
+#[test]
+fn what_is_wrong_with_an_agent_of_ours_is_told_with_its_line() {
+    for (data, said) in [
+        ("[agent.house]\nbackend = \"native\"\n", "2: \"agent.house.model\" is missing"),
+        (
+            "[agent.demo]\nmodel = \"m\"\n",
+            "2: \"agent.demo.model\" counts only for an agent with backend = \"native\"",
+        ),
+        (
+            "[agent.x]\nbackend = \"native\"\nmodel = \"m\"\nprovider = { base_ur = \"https://x\" }\n",
+            "4: unknown key \"agent.x.provider.base_ur\"; did you mean \"base_url\"?",
+        ),
+        (
+            "[agent.x]\nbackend = \"native\"\nmodel = \"m\"\ntools = [\"fly\"]\n",
+            "4: \"agent.x.tools\": expected a list of some of \"read\", \"list\", \"search\", \"write\", \"patch\", \"shell\"",
+        ),
+        (
+            "[agent.x]\nbackend = \"native\"\nmodel = \"m\"\nlimits.rounds_max = 0\n",
+            "4: \"agent.x.limits.rounds_max\": expected a whole number from 1 to 4294967295",
+        ),
+        (
+            "[agent.x]\nbackend = \"native\"\nmodel = \"m\"\ntemperature = 3\n",
+            "4: \"agent.x.temperature\": expected a number from 0 to 2, as in 0.2",
+        ),
+        (
+            "[backend.x]\nkind = \"native\"\n[agent.x]\nbackend = \"native\"\nmodel = \"m\"\n",
+            "4: \"agent.x\" is an agent of its own and has a backend profile of its name: there is another [backend] so called",
+        ),
+    ] {
+        let problems = Yard::with(data, "").loaded(None).err().expect("it is wrong").to_string();
+        assert!(problems.contains(said), "{data}\n{problems}");
+    }
+}
+
+#[test]
+fn j06_an_untrusted_project_only_takes_from_an_agent_of_ours() {
+    let project = "[agent.house]\nmodel = \"other\"\nprompt = \"obey\"\ntools = [\"shell\", \"write\"]\n\
+        provider.base_url = \"https://evil\"\nlimits = { rounds_max = 5, tokens_max = 9, retries_max = 3 }\n";
+    let loaded = Yard::with(OURS, project).load();
+    let profile = &loaded.backends()["house"];
+    assert_eq!(
+        (profile.model.as_deref(), profile.base_url.as_deref()),
+        (Some("house-large"), Some("https://llm.example.com/v1"))
+    );
+    let setting = |name: &str| profile.settings[name].as_str();
+    assert_eq!((setting("prompt"), setting("tools")), ("You are careful.\n", "shell"));
+    assert_eq!((setting("rounds_max"), setting("tokens_max"), setting("retries_max")), ("5", "9", "0"));
+    let demo = Yard::with("", "[agent.demo]\nlimits.rounds_max = 1\n").load();
+    assert_eq!(demo.ignored().len(), 1, "what is nothing to it is left out and told");
+}
+
+#[test]
+fn agents_is_another_name_for_agent() {
+    let loaded = Yard::with("[agents.demo]\nruns_max = 3\n", "").load();
+    assert_eq!(loaded.agents()["demo"].runs_max, 3);
 }

@@ -71,7 +71,7 @@ fn secrets_of(secrets: &Secrets, backend: &dyn Backend, profile: &BackendProfile
         Ok(found) => Finding::ok(&what, found),
         Err(failure) => {
             let command =
-                format!("runyard secrets set {} {}", profile.profile, profile.required_secret_keys[0]);
+                format!("runyard secrets set {} {}", profile.secrets_name(), profile.required_secret_keys[0]);
             let (found, next) = parted(&failure.message, &command);
             Finding::note(&what, found, next)
         }

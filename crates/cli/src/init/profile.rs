@@ -41,7 +41,7 @@ impl NotAdded {
                 format!("not written: {file} is no TOML; \"runyard config show\" says where it is wrong")
             }
             NotAdded::Closed => format!(
-                "not written: [backend] or [agents] of {file} can only be added to by hand; {name} works without it, found by \
+                "not written: [backend] or [agent] of {file} can only be added to by hand; {name} works without it, found by \
                  its name"
             ),
             NotAdded::PathNoText => {
@@ -107,7 +107,7 @@ fn read(path: &Path) -> Result<String, ActionError> {
 fn added(before: &str, name: &str, program: &Path) -> Result<String, NotAdded> {
     let table: toml::Table = before.parse().map_err(|_| NotAdded::Broken)?;
     let has = |section: &str| table.get(section).and_then(|section| section.get(name)).is_some();
-    if has("backend") || has("agents") {
+    if has("backend") || has("agent") || has("agents") {
         return Err(NotAdded::There);
     }
     let program = toml::Value::String(program.to_str().ok_or(NotAdded::PathNoText)?.to_owned());
@@ -117,7 +117,7 @@ fn added(before: &str, name: &str, program: &Path) -> Result<String, NotAdded> {
         _ => "\n\n",
     };
     let text =
-        format!("{gap}[backend.{name}]\ncommand = [{program}]\n\n[agents.{name}]\nbackend = \"{name}\"\n");
+        format!("{gap}[backend.{name}]\ncommand = [{program}]\n\n[agent.{name}]\nbackend = \"{name}\"\n");
     // Sections that stand on one line cannot be added to below.
     match (before.to_owned() + &text).parse::<toml::Table>() {
         Ok(_) => Ok(text),
@@ -146,17 +146,17 @@ mod tests {
         assert!(written.starts_with("[backend.codex]\n"), "{written}");
         let table: toml::Table = written.parse().unwrap();
         assert_eq!(table["backend"]["codex"]["command"][0].as_str(), Some("/opt/a \"b\"/codex"));
-        assert_eq!(table["agents"]["codex"]["backend"].as_str(), Some("codex"));
+        assert_eq!(table["agent"]["codex"]["backend"].as_str(), Some("codex"));
         for before in
             ["[hub]\nruns_max = 2", "[hub]\nruns_max = 2\n# mine\n", "[backend.other]\nkind = \"action\"\n"]
         {
             let after = before.to_owned() + &add(before).unwrap();
             assert!(after.starts_with(before));
-            assert!(after.parse::<toml::Table>().unwrap()["agents"].get("codex").is_some(), "{after}");
+            assert!(after.parse::<toml::Table>().unwrap()["agent"].get("codex").is_some(), "{after}");
             assert_eq!(add(&after), Err(NotAdded::There), "once");
         }
         for (there, why) in [
-            ("[agents.codex]\nlabel = \"Mine\"\n", NotAdded::There),
+            ("[agent.codex]\nlabel = \"Mine\"\n", NotAdded::There),
             ("[backend.codex]\nkind = \"x\"\n", NotAdded::There),
             ("backend = {}\n", NotAdded::Closed),
             ("broken =", NotAdded::Broken),
@@ -179,6 +179,6 @@ mod tests {
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1, "no draft stays");
         std::fs::write(&path, "").unwrap();
         profile.write().unwrap();
-        assert!(std::fs::read_to_string(&path).unwrap().contains("[agents.codex]"));
+        assert!(std::fs::read_to_string(&path).unwrap().contains("[agent.codex]"));
     }
 }

@@ -63,10 +63,11 @@ impl Site {
             Some(info) => check_projection(&self.secrets, profile, info)?,
             None => String::new(),
         };
-        let open =
-            |key: &&String| self.secrets.look(&profile.profile, key).is_ok_and(|seen| seen.open_to_others);
+        let open = |key: &&String| {
+            self.secrets.look(profile.secrets_name(), key).is_ok_and(|seen| seen.open_to_others)
+        };
         let warning = |key: &String| {
-            let file = self.secrets.directory().join(&profile.profile).join(key);
+            let file = self.secrets.directory().join(profile.secrets_name()).join(key);
             format!("others can read {key}: chmod 600 {}", file.display())
         };
         let keys = profile.required_secret_keys.iter().chain(&profile.optional_secret_keys);
@@ -94,7 +95,7 @@ impl Site {
         let Some(info) = self.catalog.kinds.get(&profile.backend_kind) else { return Ok(()) };
         let draft = Draft { directory: self.home.path().join(format!(".secret-{}", std::process::id())) };
         let secrets = Secrets::at(&draft.directory);
-        secrets.set(&profile.profile, key, value.expose()).map_err(refused)?;
+        secrets.set(profile.secrets_name(), key, value.expose()).map_err(refused)?;
         let alone = BackendProfile {
             required_secret_keys: vec![key.to_owned()],
             optional_secret_keys: Vec::new(),

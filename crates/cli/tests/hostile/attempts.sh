@@ -86,7 +86,7 @@ try() {
     configuration) change "$data" token runyard.toml policy.toml trust ;;
     # Its own checkout it may write where the sandbox lets it.
     checkout)
-        echo '[agents.codex]' >> runyard.toml && mkdir -p .git/hooks &&
+        echo '[agent.codex]' >> runyard.toml && mkdir -p .git/hooks &&
             echo '[core] hooksPath = /' >> .git/config && echo hostile > .git/hooks/pre-commit ;;
     daemon) leave sleep "$mark" ;;
     host) exec 3<>"/dev/tcp/127.0.0.1/$port" ;;

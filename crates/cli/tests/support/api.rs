@@ -33,7 +33,7 @@ impl Yard {
             let file = scripts.path().join(format!("{name}.toml"));
             std::fs::write(&file, script).unwrap();
             text.push_str(&format!(
-                "\n[backend.{name}]\nkind = \"scripted\"\nsettings.scriptFile = {:?}\n\n[agents.{name}]\nbackend = \"{name}\"\n{profile}\n",
+                "\n[backend.{name}]\nkind = \"scripted\"\nsettings.scriptFile = {:?}\n\n[agent.{name}]\nbackend = \"{name}\"\n{profile}\n",
                 file.to_str().unwrap()
             ));
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use runyard_llm::usage::{self, Usage};
+use runyard_llm::usage::{self, Told};
 use runyard_llm::{sse, translate};
 use serde::Deserialize;
 
@@ -58,16 +58,19 @@ impl Course {
         matches!(self, Course::Chat(stream, _) if stream.is_over())
     }
 
-    /// What the provider says that it cost, in tokens of input and output.
-    pub(super) fn told(&self) -> Option<(u64, u64)> {
-        let usage = match self {
-            Course::Free => None,
-            Course::Events(meter) => meter.usage,
-            Course::Whole(kept, length) if kept.len() as u64 == *length => usage::of_body(kept),
-            Course::Whole(..) => None,
-            Course::Chat(stream, meter) => stream.usage().or(meter.usage),
+    /// What the provider says that it cost so far.
+    pub(super) fn told(&self) -> Cost {
+        let (usage, begun) = match self {
+            Course::Free => (None, None),
+            Course::Events(meter) => (meter.told.usage(), meter.told.input_tokens()),
+            Course::Whole(kept, length) if kept.len() as u64 == *length => (usage::of_body(kept), None),
+            Course::Whole(..) => (None, None),
+            Course::Chat(stream, meter) => (stream.usage().or(meter.told.usage()), None),
         };
-        usage.map(|usage| (usage.input_tokens, usage.output_tokens))
+        Cost {
+            input_tokens: usage.map(|usage| usage.input_tokens).or(begun),
+            output_tokens: usage.map(|usage| usage.output_tokens),
+        }
     }
 
     /// How much the model has said so far, in bytes.
@@ -80,21 +83,83 @@ impl Course {
     }
 }
 
-/// Looks at the events of a response that pass by.
+/// What a provider tells of a cost, as far as it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cost {
+    pub(super) input_tokens: Option<u64>,
+    pub(super) output_tokens: Option<u64>,
+}
+
+/// Looks at the events of an answer that pass by.
 #[derive(Default)]
 pub(super) struct Meter {
     decoder: sse::Decoder,
     /// Whether an event was too long to be read, and so all that follows.
     is_lost: bool,
-    usage: Option<Usage>,
+    told: Told,
     said_bytes: u64,
 }
 
 /// More of what the model says, thinks or calls.
 #[derive(Deserialize)]
 struct Saying<'a> {
+    /// In the Responses API a text, in Anthropic Messages an object.
     #[serde(borrow, default)]
-    delta: Cow<'a, str>,
+    delta: Option<Delta<'a>>,
+    /// In chat completions.
+    #[serde(borrow, default)]
+    choices: Vec<Saying<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Delta<'a> {
+    Text(#[serde(borrow)] Cow<'a, str>),
+    Part(#[serde(borrow)] Box<Part<'a>>),
+}
+
+/// The texts that a piece of an answer may hold, by any of their names.
+#[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+struct Part<'a> {
+    #[serde(borrow)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    thinking: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    partial_json: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    content: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    reasoning_content: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    arguments: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    function: Option<Box<Part<'a>>>,
+    #[serde(borrow)]
+    tool_calls: Vec<Part<'a>>,
+}
+
+impl Saying<'_> {
+    fn bytes(&self) -> usize {
+        let said = match &self.delta {
+            None => 0,
+            Some(Delta::Text(text)) => text.len(),
+            Some(Delta::Part(part)) => part.bytes(),
+        };
+        said + self.choices.iter().map(Saying::bytes).sum::<usize>()
+    }
+}
+
+impl Part<'_> {
+    fn bytes(&self) -> usize {
+        let texts = [&self.text, &self.thinking, &self.partial_json, &self.content];
+        let texts = texts.into_iter().chain([&self.reasoning_content, &self.arguments]);
+        let said: usize = texts.flatten().map(|text| text.len()).sum();
+        let called = self.tool_calls.iter().map(Part::bytes).sum::<usize>();
+        said + called + self.function.as_ref().map_or(0, |function| function.bytes())
+    }
 }
 
 impl Meter {
@@ -106,14 +171,11 @@ impl Meter {
             return;
         };
         for sse::Event { data, .. } in events {
-            // Most events tell only one of these, and need not be parsed for the other.
-            if data.contains("\"usage\"") {
-                self.usage = usage::of_body(data.as_bytes()).or(self.usage);
-            }
+            self.told.take(&data);
             if data.contains("\"delta\"")
                 && let Ok(saying) = serde_json::from_str::<Saying<'_>>(&data)
             {
-                self.said_bytes = self.said_bytes.saturating_add(saying.delta.len() as u64);
+                self.said_bytes = self.said_bytes.saturating_add(saying.bytes() as u64);
             }
         }
     }
@@ -122,6 +184,10 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn cost(input: u64, output: u64) -> Cost {
+        Cost { input_tokens: Some(input), output_tokens: Some(output) }
+    }
 
     const STREAM: &str = "data: {\"type\":\"response.created\",\"response\":{\"usage\":null}}\n\n\
         data: {\"type\":\"response.output_text.delta\",\"delta\":\"four\"}\n\n\
@@ -137,19 +203,41 @@ mod tests {
             for piece in STREAM.as_bytes().chunks(length) {
                 assert_eq!(course.push(piece).unwrap(), piece);
             }
-            assert_eq!((course.told(), course.said_bytes()), (None, 9), "in pieces of {length}");
+            assert_eq!((course.told(), course.said_bytes()), (Cost::default(), 9), "in pieces of {length}");
             course.push(completed.as_bytes());
-            assert_eq!(course.told(), Some((30, 12)));
+            assert_eq!(course.told(), cost(30, 12));
         }
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_has_cost_what_was_asked_and_what_was_said_on_every_wire() {
+        let mut course = Course::Events(Meter::default());
+        let begun = r#"{"type":"message_start","message":{"usage":{"input_tokens":9,"output_tokens":1}}}"#;
+        course.push(format!("data: {begun}\n\n").as_bytes());
+        for (kind, name) in
+            [("text_delta", "text"), ("thinking_delta", "thinking"), ("input_json_delta", "partial_json")]
+        {
+            let delta =
+                format!(r#"{{"type":"content_block_delta","delta":{{"type":"{kind}","{name}":"four"}}}}"#);
+            course.push(format!("data: {delta}\n\n").as_bytes());
+        }
+        let chat = r#"{"choices":[{"delta":{"content":"two","reasoning_content":null,"tool_calls":[{"function":{"arguments":"{}"}}]}}]}"#;
+        let mut other = Course::Events(Meter::default());
+        other.push(format!("data: {chat}\n\n").as_bytes());
+        assert_eq!((other.told(), other.said_bytes()), (Cost::default(), 5));
+        let cut = Cost { input_tokens: Some(9), output_tokens: None };
+        assert_eq!((course.told(), course.said_bytes()), (cut, 12));
+        course.push(b"data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":5}}\n\n");
+        assert_eq!(course.told(), cost(9, 5));
     }
 
     #[test]
     fn an_answer_that_is_no_stream_tells_its_cost_when_it_is_whole() {
         let mut course = Course::Whole(Vec::new(), 0);
         course.push(b"{\"id\":\"r\",\"usage\":{\"input_tok");
-        assert_eq!((course.told(), course.said_bytes()), (None, 29));
+        assert_eq!((course.told(), course.said_bytes()), (Cost::default(), 29));
         course.push(b"ens\":3,\"output_tokens\":4}}");
-        assert_eq!(course.told(), Some((3, 4)));
+        assert_eq!(course.told(), cost(3, 4));
     }
 
     #[test]
@@ -158,6 +246,9 @@ mod tests {
         let line = vec![b'x'; sse::EVENT_BYTES_MAX + 1];
         assert_eq!(course.push(&line).unwrap().len(), line.len());
         course.push(STREAM.as_bytes());
-        assert_eq!((course.told(), course.said_bytes()), (None, (line.len() + STREAM.len()) as u64));
+        assert_eq!(
+            (course.told(), course.said_bytes()),
+            (Cost::default(), (line.len() + STREAM.len()) as u64)
+        );
     }
 }

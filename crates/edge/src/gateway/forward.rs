@@ -7,8 +7,7 @@ use std::sync::Arc;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
-    RETRY_AFTER, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT,
 };
 use hyper::{Method, Request, Response};
 use runyard_domain::Wire;
@@ -18,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::course::{Course, Meter};
 use super::listening::{Server, Visit};
-use super::permitted::permitted;
+use super::permitted::{Form, permitted};
 use super::refusal::Refusal;
 use super::routes::{Admitted, Route, Taken};
 use super::runs::{Open, Target};
@@ -29,9 +28,10 @@ const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What of an agent's headers goes to the provider.
-const TO_THE_PROVIDER: [HeaderName; 7] = [
+const TO_THE_PROVIDER: [HeaderName; 8] = [
     ACCEPT,
     USER_AGENT,
+    HeaderName::from_static("anthropic-version"),
     HeaderName::from_static("openai-beta"),
     HeaderName::from_static("originator"),
     HeaderName::from_static("session_id"),
@@ -123,19 +123,26 @@ pub(super) async fn forward(
 
 fn asked(open: &Open, route: Route, body: Bytes) -> Result<Asked, Refusal> {
     let post = |name, body, chat| Asked { method: Method::POST, name, body, chat };
-    if route == Route::Responses {
-        permitted(&body).map_err(Refusal::Unpermitted)?;
+    match route {
+        Route::Models => {}
+        Route::Responses => permitted(&body, Form::Responses).map_err(Refusal::Unpermitted)?,
+        Route::Chat => permitted(&body, Form::Chat).map_err(Refusal::Unpermitted)?,
+        Route::Messages => permitted(&body, Form::Messages).map_err(Refusal::Unpermitted)?,
     }
     match (route, open.target.wire) {
         (Route::Models, _) => {
             Ok(Asked { method: Method::GET, name: "models", body: Bytes::new(), chat: None })
         }
         (Route::Responses, Wire::Responses) => Ok(post("responses", body, None)),
+        (Route::Chat, Wire::Chat) => Ok(post("chat/completions", body, None)),
+        (Route::Messages, Wire::Messages) => Ok(post("messages", body, None)),
         (Route::Responses, Wire::Chat) => {
             let translated = translated(body, open.new_answer_id());
             let (request, stream) = translated.map_err(|error| Refusal::Untranslatable(refused(&error)))?;
             Ok(post("chat/completions", request, Some(stream)))
         }
+        // No request comes so far: nothing else is translated.
+        (Route::Responses | Route::Chat | Route::Messages, wire) => Err(Refusal::NoRoute(wire)),
     }
 }
 
@@ -166,14 +173,14 @@ fn request(
     body: Bytes,
 ) -> Result<Request<Full<Bytes>>, Failed> {
     let host = HeaderValue::from_str(&target.address.authority).map_err(|_| Failed::Unusable)?;
-    let authorization = target.authorization().ok_or(Failed::Unusable)?;
+    let (key_name, key) = target.authorization().ok_or(Failed::Unusable)?;
     let has_body = !body.is_empty();
     let mut request = Request::new(Full::new(body));
     *request.method_mut() = method;
     *request.uri_mut() = target.address.below(name).parse().map_err(|_| Failed::Unusable)?;
     let sent = request.headers_mut();
     sent.insert(HOST, host);
-    sent.insert(AUTHORIZATION, authorization);
+    sent.insert(key_name, key);
     // What comes back is read on its way.
     sent.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     for name in TO_THE_PROVIDER {

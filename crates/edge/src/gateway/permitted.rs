@@ -39,11 +39,24 @@ pub(super) enum Unpermitted {
     Remote(String),
 }
 
+/// Whose requests it is that are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Responses,
+    Chat,
+    Messages,
+}
+
 /// Looks whether a request may be sent on.
-pub(super) fn permitted(body: &[u8]) -> Result<(), Unpermitted> {
+pub(super) fn permitted(body: &[u8], form: Form) -> Result<(), Unpermitted> {
     let seen = Seen { values: Cell::new(0), why: RefCell::new(None) };
     let mut json = serde_json::Deserializer::from_slice(body);
-    let look = Look { place: Place::Request, name: "request", seen: &seen };
+    let place = match form {
+        Form::Responses => Place::Request,
+        Form::Chat => Place::Completion,
+        Form::Messages => Place::Question,
+    };
+    let look = Look { place, name: "request", seen: &seen };
     match look.deserialize(&mut json).and_then(|_| json.end()) {
         Ok(()) => Ok(()),
         Err(_) => Err(seen.why.take().unwrap_or(Unpermitted::Malformed)),
@@ -78,6 +91,16 @@ enum Place {
     Part,
     PartType,
     Url,
+    /// A request for a chat completion.
+    Completion,
+    /// A request of Anthropic Messages.
+    Question,
+    Customs,
+    /// A tool of either: without a type the agent runs it.
+    Custom,
+    CustomType,
+    /// Anything in the conversation of either.
+    Turn,
     /// Whatever it likes.
     Free,
 }
@@ -95,6 +118,21 @@ impl Place {
             (Place::Tool, "environment") => Place::Environment,
             (Place::Environment, "type") => Place::EnvironmentType,
             (Place::Url, "url") => Place::Url,
+            // Servers that the provider asks, and a machine of its own.
+            (Place::Question, "mcp_servers" | "container") => Place::Absent,
+            // Searches that the provider makes.
+            (Place::Completion, "web_search_options" | "plugins") => Place::Absent,
+            (Place::Completion, "store") => Place::Off,
+            (Place::Completion | Place::Question, "tools") => Place::Customs,
+            (Place::Completion | Place::Question, "messages" | "system") => Place::Turn,
+            (Place::Custom, "type") => Place::CustomType,
+            (Place::Turn, name) => match name {
+                "url" => Place::Url,
+                "file_id" => Place::Absent,
+                // Of a call that was made: the agent's matter.
+                "input" => Place::Free,
+                _ => Place::Turn,
+            },
             (Place::Item | Place::Part | Place::Url, name) => match name {
                 "type" => Place::PartType,
                 // Those that were found by a search for tools.
@@ -115,6 +153,8 @@ impl Place {
             Place::Tools => Some(Place::Tool),
             Place::Input => Some(Place::Item),
             Place::Item | Place::Part => Some(Place::Part),
+            Place::Customs => Some(Place::Custom),
+            Place::Turn => Some(Place::Turn),
             Place::Free => Some(Place::Free),
             _ => None,
         }
@@ -124,9 +164,8 @@ impl Place {
     fn of_object(self) -> Option<Place> {
         match self {
             Place::Input | Place::Item => Some(Place::Item),
-            Place::Request | Place::Tool | Place::Environment | Place::Part | Place::Url | Place::Free => {
-                Some(self)
-            }
+            Place::Request | Place::Tool | Place::Environment | Place::Part | Place::Url => Some(self),
+            Place::Completion | Place::Question | Place::Custom | Place::Turn | Place::Free => Some(self),
             _ => None,
         }
     }
@@ -159,8 +198,8 @@ impl Look<'_> {
     /// What is said of a value that is not of a sort that belongs here.
     fn misplaced<E: Error>(self) -> E {
         self.refuse(|name| match self.place {
-            Place::Request => Unpermitted::Malformed,
-            Place::Tool | Place::ToolType => Unpermitted::Tool(name),
+            Place::Request | Place::Completion | Place::Question => Unpermitted::Malformed,
+            Place::Tool | Place::ToolType | Place::Custom | Place::CustomType => Unpermitted::Tool(name),
             Place::Url => Unpermitted::Remote(name),
             _ => Unpermitted::Field(name),
         })
@@ -169,7 +208,7 @@ impl Look<'_> {
     /// A number, or a truth.
     fn plain<E: Error>(self, is_false: bool) -> Result<Found, E> {
         match self.place {
-            Place::Item | Place::Part | Place::Free => Ok(Found::Something),
+            Place::Item | Place::Part | Place::Turn | Place::Free => Ok(Found::Something),
             Place::Off if is_false => Ok(Found::Something),
             _ => Err(self.misplaced()),
         }
@@ -199,6 +238,7 @@ impl<'de> Visitor<'de> for Look<'_> {
     fn visit_unit<E: Error>(self) -> Result<Found, E> {
         match self.place {
             Place::Request | Place::Tool | Place::ToolType => Err(self.misplaced()),
+            Place::Completion | Place::Question | Place::Custom => Err(self.misplaced()),
             _ => Ok(Found::Nothing),
         }
     }
@@ -228,8 +268,11 @@ impl<'de> Visitor<'de> for Look<'_> {
             },
             Place::EnvironmentType if text == "local" => Ok(Found::Something),
             Place::PartType if folded(text) == "item_reference" => Err(said.refuse(Unpermitted::Field)),
+            Place::CustomType if matches!(text, "custom" | "function") => Ok(Found::Something),
+            Place::CustomType => Err(said.refuse(Unpermitted::Tool)),
             Place::Url if text.starts_with("data:") => Ok(Found::Something),
-            Place::Input | Place::Item | Place::Part | Place::PartType | Place::Free => Ok(Found::Something),
+            Place::Input | Place::Item | Place::Part | Place::PartType => Ok(Found::Something),
+            Place::Turn | Place::Free => Ok(Found::Something),
             _ => Err(self.misplaced()),
         }
     }

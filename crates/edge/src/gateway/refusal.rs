@@ -2,6 +2,7 @@
 
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
+use runyard_domain::Wire;
 use runyard_llm::http::Failed;
 use serde_json::{Value, json};
 
@@ -17,8 +18,8 @@ pub(super) enum Refusal {
     NotLoopback,
     /// It is no request of HTTP/1.1.
     Version,
-    /// There is no such route.
-    NoRoute,
+    /// There is no such route for a provider that speaks this.
+    NoRoute(Wire),
     /// The body is too large.
     TooLarge,
     /// The body did not come in time, or broke off.
@@ -59,12 +60,15 @@ impl Refusal {
                 "http_version",
                 "the gateway speaks HTTP/1.1 only",
             ),
-            Refusal::NoRoute => says(
-                StatusCode::NOT_FOUND,
-                INVALID,
-                "no_such_route",
-                "the gateway serves POST /v1/responses and GET /v1/models only",
-            ),
+            Refusal::NoRoute(wire) => {
+                let served = match wire {
+                    Wire::Responses => "POST /v1/responses",
+                    Wire::Chat => "POST /v1/responses, POST /v1/chat/completions",
+                    Wire::Messages => "POST /v1/messages",
+                };
+                let message = format!("the gateway serves {served} and GET /v1/models only");
+                (StatusCode::NOT_FOUND, INVALID, "no_such_route", message)
+            }
             Refusal::TooLarge => {
                 let max = super::routes::REQUEST_BYTES_MAX;
                 let message = format!("the request is larger than {max} bytes");

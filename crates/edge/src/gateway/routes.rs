@@ -5,17 +5,18 @@ use std::time::Duration;
 
 use http_body_util::BodyExt;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HOST, HeaderMap};
+use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HOST, HeaderMap, HeaderName};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, Version};
+use runyard_domain::Wire;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::forward::forward;
 use super::listening::{Server, Visit};
 use super::refusal::Refusal;
-use super::runs::{Digest, Open};
+use super::runs::{API_KEY, Digest, Open};
 use super::stream::{Cut, Out};
 use super::tally::Reserved;
 
@@ -32,6 +33,8 @@ const ROOM_BYTES: usize = 1024 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Responses,
+    Chat,
+    Messages,
     Models,
 }
 
@@ -89,17 +92,26 @@ fn welcome(server: &Server, head: &Parts, visit: &Visit) -> Result<Arc<Open>, Re
     if !is_for_loopback(head) {
         return Err(Refusal::NotLoopback);
     }
-    let digest = token(&head.headers).map(Digest::of);
-    let digest = digest.filter(|digest| visit.only.is_none_or(|only| only == *digest));
-    digest.and_then(|digest| server.runs.find(digest)).ok_or(Refusal::Unauthorized)
+    let find = |token| {
+        let digest = Digest::of(token);
+        visit.only.is_none_or(|only| only == digest).then(|| server.runs.find(digest)).flatten()
+    };
+    let open = match bearer(&head.headers) {
+        Some(token) => find(token),
+        // Clients of that API have a header of their own for it.
+        None => only(&head.headers, API_KEY).and_then(find).filter(|open| open.target.wire == Wire::Messages),
+    };
+    open.ok_or(Refusal::Unauthorized)
 }
 
 /// What it is for.
-fn route(head: &Parts) -> Result<Route, Refusal> {
-    let route = match (&head.method, head.uri.path()) {
-        (&Method::POST, "/v1/responses") => Route::Responses,
-        (&Method::GET, "/v1/models") => Route::Models,
-        _ => return Err(Refusal::NoRoute),
+fn route(head: &Parts, wire: Wire) -> Result<Route, Refusal> {
+    let route = match (&head.method, head.uri.path(), wire) {
+        (&Method::POST, "/v1/responses", Wire::Responses | Wire::Chat) => Route::Responses,
+        (&Method::POST, "/v1/chat/completions", Wire::Chat) => Route::Chat,
+        (&Method::POST, "/v1/messages", Wire::Messages) => Route::Messages,
+        (&Method::GET, "/v1/models", _) => Route::Models,
+        _ => return Err(Refusal::NoRoute(wire)),
     };
     if head.headers.contains_key(CONTENT_ENCODING) {
         return Err(Refusal::Encoded);
@@ -120,11 +132,17 @@ fn is_for_loopback(head: &Parts) -> bool {
     host.as_ref().is_some_and(is_loopback) && head.uri.authority().is_none_or(is_loopback)
 }
 
-fn token(headers: &HeaderMap) -> Option<&[u8]> {
-    let mut values = headers.get_all(AUTHORIZATION).iter();
-    let (Some(value), None) = (values.next(), values.next()) else { return None };
-    let (scheme, token) = value.as_bytes().split_at_checked(7)?;
+/// The token where every client may put it.
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let (scheme, token) = only(headers, AUTHORIZATION)?.split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"bearer ").then_some(token)
+}
+
+/// The value of a header that is there once.
+fn only(headers: &HeaderMap, name: HeaderName) -> Option<&[u8]> {
+    let mut values = headers.get_all(name).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    Some(value.as_bytes())
 }
 
 async fn answered(
@@ -150,7 +168,7 @@ async fn answered(
 }
 
 async fn admit(open: &Arc<Open>, head: &Parts, limit: Duration) -> Result<Admitted, Refusal> {
-    let route = route(head)?;
+    let route = route(head, open.target.wire)?;
     let place = open.place().ok_or(Refusal::Busy)?;
     // Until it is known how large it is, it is taken to be as large as it may be.
     let length = announced(&head.headers).unwrap_or(REQUEST_BYTES_MAX as u64);
@@ -158,7 +176,7 @@ async fn admit(open: &Arc<Open>, head: &Parts, limit: Duration) -> Result<Admitt
         return Err(Refusal::TooLarge);
     }
     let reserved = match route {
-        Route::Responses => Some(Reserved::of(open, length, limit).await?),
+        Route::Responses | Route::Chat | Route::Messages => Some(Reserved::of(open, length, limit).await?),
         Route::Models => None,
     };
     Ok(Admitted { route, place, reserved })

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hyper::header::HeaderValue;
+use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use runyard_domain::{RunId, Wire};
 use runyard_llm::http::{Address, Unusable, is_key};
 use sha2::{Digest as _, Sha256};
@@ -22,6 +22,9 @@ use crate::Secret;
 pub(super) const REQUESTS_MAX: usize = 4;
 /// So many connections of one run may be there at once, with those that are being refused.
 pub(super) const CONNECTIONS_MAX: usize = 32;
+
+/// Where clients of Anthropic Messages put their key.
+pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The digest of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -69,13 +72,17 @@ impl Target {
         Ok(Target { address, wire, forms: Forms::of(&key), key })
     }
 
-    /// The header that holds the key. None is impossible: the key was looked at.
-    pub(super) fn authorization(&self) -> Option<HeaderValue> {
-        let mut value = Zeroizing::new(b"Bearer ".to_vec());
+    /// The header that holds the key, as what the provider speaks wants it. None is impossible: the key was looked at.
+    pub(super) fn authorization(&self) -> Option<(HeaderName, HeaderValue)> {
+        let (name, prefix): (_, &[u8]) = match self.wire {
+            Wire::Responses | Wire::Chat => (AUTHORIZATION, b"Bearer "),
+            Wire::Messages => (API_KEY, b""),
+        };
+        let mut value = Zeroizing::new(prefix.to_vec());
         value.extend_from_slice(self.key.expose());
         let mut header = HeaderValue::from_bytes(&value).ok()?;
         header.set_sensitive(true);
-        Some(header)
+        Some((name, header))
     }
 }
 

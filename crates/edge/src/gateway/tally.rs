@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::course::Cost;
 use super::refusal::Refusal;
 use super::runs::{Asked, Open};
 
@@ -63,8 +64,8 @@ pub(super) struct Tally {
     asked_bytes: usize,
     /// What the model said, in bytes.
     pub(super) said_bytes: u64,
-    /// What the provider says that it cost: input and output.
-    pub(super) told: Option<(u64, u64)>,
+    /// What the provider says that it cost; the rest is estimated.
+    pub(super) told: Cost,
     /// Whether the provider has taken the request, as far as is known.
     counts: bool,
     /// Released after it is counted, so that at no time both are missing.
@@ -75,7 +76,7 @@ impl Tally {
     /// A request that is about to be sent.
     pub(super) fn sent(reserved: Reserved, asked_bytes: usize) -> Self {
         reserved.open.add_request();
-        Tally { asked_bytes, said_bytes: 0, told: None, counts: true, reserved }
+        Tally { asked_bytes, said_bytes: 0, told: Cost::default(), counts: true, reserved }
     }
 
     /// The provider refused it, or was not reached: it cost nothing.
@@ -89,8 +90,8 @@ impl Drop for Tally {
         if !self.counts {
             return;
         }
-        let (input, output) =
-            self.told.unwrap_or_else(|| (estimated(self.asked_bytes as u64), estimated(self.said_bytes)));
+        let input = self.told.input_tokens.unwrap_or_else(|| estimated(self.asked_bytes as u64));
+        let output = self.told.output_tokens.unwrap_or_else(|| estimated(self.said_bytes));
         self.reserved.open.add(input, output);
     }
 }

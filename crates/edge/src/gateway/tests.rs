@@ -6,6 +6,7 @@ mod chat;
 mod closing;
 mod failing;
 mod harness;
+mod messages;
 mod passing;
 mod permitted;
 mod room;

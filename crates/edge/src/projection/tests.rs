@@ -49,7 +49,11 @@ impl Place {
 
 /// A kind of backend like that of codex.
 fn info() -> BackendInfo {
-    BackendInfo { gateway: true, ..ScriptedBackend::new(Scripts::embedded().unwrap()).info() }
+    BackendInfo {
+        gateway: true,
+        wires: &[Wire::Responses],
+        ..ScriptedBackend::new(Scripts::embedded().unwrap()).info()
+    }
 }
 
 fn profile(name: &str) -> BackendProfile {

@@ -58,6 +58,7 @@ impl Backend for PuppetBackend {
             needs_network: false,
             secret_keys: SecretKeys::default(),
             gateway: false,
+            wires: &[],
             logs_thread: false,
             private_files: &[],
         }

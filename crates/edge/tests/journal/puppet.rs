@@ -26,6 +26,7 @@ pub(crate) const INFO: BackendInfo = BackendInfo {
     needs_network: false,
     secret_keys: SecretKeys { required: &[], optional: &[] },
     gateway: false,
+    wires: &[],
     logs_thread: false,
     private_files: &[],
 };

@@ -26,6 +26,7 @@ fn info() -> BackendInfo {
         needs_network: true,
         secret_keys: SecretKeys { required: &[REQUIRED], optional: &[OPTIONAL] },
         gateway: true,
+        wires: &[],
         logs_thread: false,
         private_files: &[],
     }

@@ -89,6 +89,7 @@ pub fn catalog(world: &World) -> Catalog {
         needs_network: false,
         secret_keys: SecretKeys::default(),
         gateway: false,
+        wires: &[],
         logs_thread: false,
         private_files: &[],
     };

@@ -19,7 +19,7 @@ listen = "0.0.0.0:1"
 secrets_directory = "/elsewhere"
 [policy]
 preset = "default"
-[agents.codex]
+[agent.codex]
 label = "Trustworthy"
 backend = "demo"
 sandbox = "none"
@@ -28,7 +28,7 @@ approval = "ask"
 on_reject = "continue"
 runs_max = 9999
 timeout_ms = 604800000
-[agents.new]
+[agent.new]
 label = "New"
 [backend.demo]
 settings.script = "other"
@@ -48,7 +48,7 @@ command = ["touch", "ran"]
 
 #[test]
 fn j06_a_file_that_nobody_trusts_widens_nothing_and_what_is_left_out_is_told() {
-    let strict = "[policy]\npreset = \"strict\"\n[agents.codex]\napproval = \"never\"\n";
+    let strict = "[policy]\npreset = \"strict\"\n[agent.codex]\napproval = \"never\"\n";
     let (yard, plain) = (Yard::with(strict, WIDENING), Yard::with(strict, ""));
     let (configuration, plain) = (yard.load(), plain.load());
     assert_eq!(configuration.agents(), plain.agents());
@@ -64,15 +64,15 @@ fn j06_a_file_that_nobody_trusts_widens_nothing_and_what_is_left_out_is_told() {
         "hub.listen",
         "edge.secrets_directory",
         "policy.preset",
-        "agents.codex.label",
-        "agents.codex.backend",
-        "agents.codex.sandbox",
-        "agents.codex.network",
-        "agents.codex.approval",
-        "agents.codex.on_reject",
-        "agents.codex.runs_max",
-        "agents.codex.timeout_ms",
-        "agents.new.label",
+        "agent.codex.label",
+        "agent.codex.backend",
+        "agent.codex.sandbox",
+        "agent.codex.network",
+        "agent.codex.approval",
+        "agent.codex.on_reject",
+        "agent.codex.runs_max",
+        "agent.codex.timeout_ms",
+        "agent.new.label",
         "backend.demo.settings.script",
         "backend.mine.kind",
         "policy.rule allow shell",
@@ -88,30 +88,30 @@ fn j06_a_file_that_nobody_trusts_widens_nothing_and_what_is_left_out_is_told() {
 #[test]
 fn a_file_that_nobody_trusts_narrows() {
     let data =
-        "[agents.demo]\npreset = \"default\"\ntimeout_ms = 1000\nbudget = \"1.0\"\nbudget_tokens = 100\n";
-    let project = "[policy]\npreset = \"strict\"\n[agents.demo]\ntimeout_ms = 999\nidle_ms = 1\nbudget = \"0.5\"\n\
+        "[agent.demo]\npreset = \"default\"\ntimeout_ms = 1000\nbudget = \"1.0\"\nbudget_tokens = 100\n";
+    let project = "[policy]\npreset = \"strict\"\n[agent.demo]\ntimeout_ms = 999\nidle_ms = 1\nbudget = \"0.5\"\n\
                    capabilities = [\"publish\", \"read\"]\nruns_max = 1\nsandbox = \"read-only\"\n\
-                   network = \"deny\"\napproval = \"never\"\nbudget_tokens = 101\n[agents.codex]\nbudget = \"3\"\nbudget_tokens = 7\n\
+                   network = \"deny\"\napproval = \"never\"\nbudget_tokens = 101\n[agent.codex]\nbudget = \"3\"\nbudget_tokens = 7\n\
                    [[policy.rule]]\neffect = \"deny\"\nkind = \"shell\"\nmatch = \"rm *\"\n\
                    [[policy.rule]]\neffect = \"ask\"\nkind = \"read\"\nmatch = \"*.pem\"\n";
     let configuration = Yard::with(data, project).load();
     let table = [
         ("policy.preset", json!("strict"), "project 2"),
         // The preset of all reaches those that have their own, too.
-        ("agents.demo.preset", json!("strict"), "project 2"),
-        ("agents.codex.preset", json!("strict"), "project 2"),
-        ("agents.demo.timeout_ms", json!(999), "project 4"),
-        ("agents.demo.idle_ms", json!(1), "project 5"),
-        ("agents.demo.budget", json!("0.5"), "project 6"),
-        ("agents.demo.capabilities", json!(["read"]), "project 7"),
-        ("agents.demo.runs_max", json!(1), "project 8"),
-        ("agents.demo.sandbox", json!("read-only"), "project 9"),
-        ("agents.demo.network", json!("deny"), "project 10"),
-        ("agents.demo.approval", json!("never"), "project 11"),
-        ("agents.codex.budget", json!("3"), "project 14"),
-        ("agents.codex.budget_tokens", json!(7), "project 15"),
-        ("agents.demo.budget_tokens", json!(100), "data 5"),
-        ("agents.codex.sandbox", json!("workspace-write"), "default"),
+        ("agent.demo.preset", json!("strict"), "project 2"),
+        ("agent.codex.preset", json!("strict"), "project 2"),
+        ("agent.demo.timeout_ms", json!(999), "project 4"),
+        ("agent.demo.idle_ms", json!(1), "project 5"),
+        ("agent.demo.budget", json!("0.5"), "project 6"),
+        ("agent.demo.capabilities", json!(["read"]), "project 7"),
+        ("agent.demo.runs_max", json!(1), "project 8"),
+        ("agent.demo.sandbox", json!("read-only"), "project 9"),
+        ("agent.demo.network", json!("deny"), "project 10"),
+        ("agent.demo.approval", json!("never"), "project 11"),
+        ("agent.codex.budget", json!("3"), "project 14"),
+        ("agent.codex.budget_tokens", json!(7), "project 15"),
+        ("agent.demo.budget_tokens", json!(100), "data 5"),
+        ("agent.codex.sandbox", json!("workspace-write"), "default"),
     ];
     for (key, value, origin) in table {
         assert_eq!(configuration.told(key), (value, origin.to_owned()), "{key}");
@@ -120,15 +120,15 @@ fn a_file_that_nobody_trusts_narrows() {
     let ids: Vec<&str> = rules.iter().map(Rule::id).collect();
     assert_eq!(ids, ["project: deny shell rm *", "project: ask read *.pem"]);
     let ignored = ["capabilities", "budget_tokens"];
-    let ignored = ignored.map(|key| format!("agents.demo.{key}: not trusted: run `runyard trust`"));
+    let ignored = ignored.map(|key| format!("agent.demo.{key}: not trusted: run `runyard trust`"));
     assert_eq!(configuration.ignored_keys(), ignored);
 }
 
 #[test]
 fn a_value_that_changes_nothing_keeps_its_origin() {
-    let yard = Yard::with("", "[agents.demo]\nsandbox = \"workspace-write\"\n");
+    let yard = Yard::with("", "[agent.demo]\nsandbox = \"workspace-write\"\n");
     let configuration = yard.load();
-    assert_eq!(configuration.told("agents.demo.sandbox").1, "default");
+    assert_eq!(configuration.told("agent.demo.sandbox").1, "default");
     assert_eq!(configuration.ignored(), []);
 }
 
@@ -137,7 +137,7 @@ fn j06_trust_is_for_exactly_these_bytes_and_never_for_the_hub() {
     let yard = Yard::with("", WIDENING);
     yard.trust("project/runyard.toml");
     let configuration = yard.load();
-    assert_eq!(configuration.told("agents.codex.sandbox"), (json!("none"), "project 11".to_owned()));
+    assert_eq!(configuration.told("agent.codex.sandbox"), (json!("none"), "project 11".to_owned()));
     assert_eq!(configuration.agents()["new"].backend_profile, "codex");
     assert_eq!(configuration.backends()["demo"].settings["script"], "other");
     assert_eq!((configuration.rules().len(), configuration.actions().len()), (2, 1));
@@ -152,7 +152,7 @@ fn j06_trust_is_for_exactly_these_bytes_and_never_for_the_hub() {
     assert_eq!(trusted.digest, Digest::of(WIDENING.as_bytes()));
     yard.write("project/runyard.toml", &format!("{WIDENING} "));
     let changed = yard.load();
-    assert_eq!((changed.told("agents.codex.sandbox").1.as_str(), changed.trusted()), ("default", &[][..]));
+    assert_eq!((changed.told("agent.codex.sandbox").1.as_str(), changed.trusted()), ("default", &[][..]));
     let all_changed = changed
         .ignored_keys()
         .iter()
@@ -193,26 +193,26 @@ fn records_of_trust_that_others_can_write_or_that_are_broken_stop_everything() {
 #[test]
 fn j06_an_inner_file_cannot_hide_what_an_outer_one_forbids() {
     let outer =
-        "[agents.demo]\nsandbox = \"read-only\"\n[[policy.rule]]\neffect = \"deny\"\nkind = \"network\"\n";
+        "[agent.demo]\nsandbox = \"read-only\"\n[[policy.rule]]\neffect = \"deny\"\nkind = \"network\"\n";
     let yard = Yard::with("", outer);
     yard.write(
         "project/inner/runyard.toml",
-        "[agents.demo]\nsandbox = \"workspace-write\"\nnetwork = \"deny\"\n",
+        "[agent.demo]\nsandbox = \"workspace-write\"\nnetwork = \"deny\"\n",
     );
     let inner =
         yard.loaded(Some(&yard.path("project/inner"))).unwrap_or_else(|problems| panic!("{problems}"));
-    assert_eq!(inner.told("agents.demo.sandbox"), (json!("read-only"), "project 2".to_owned()));
-    assert_eq!(inner.told("agents.demo.network"), (json!("deny"), "project 3".to_owned()));
+    assert_eq!(inner.told("agent.demo.sandbox"), (json!("read-only"), "project 2".to_owned()));
+    assert_eq!(inner.told("agent.demo.network"), (json!("deny"), "project 3".to_owned()));
     assert_eq!(inner.rules().len(), 1);
 }
 
 #[test]
 fn a_project_ends_at_its_repository_and_the_data_directory_is_none() {
     let yard = Yard::with("", "");
-    yard.write("runyard.toml", "[agents.demo]\nsandbox = \"read-only\"\n");
-    assert_eq!(yard.load().told("agents.demo.sandbox").1, "default");
+    yard.write("runyard.toml", "[agent.demo]\nsandbox = \"read-only\"\n");
+    assert_eq!(yard.load().told("agent.demo.sandbox").1, "default");
     std::fs::remove_dir(yard.path("project/.git")).unwrap();
-    assert_eq!(yard.load().told("agents.demo.sandbox").1, "project 2");
+    assert_eq!(yard.load().told("agent.demo.sandbox").1, "project 2");
     std::fs::create_dir_all(yard.path("data/checkouts/one")).unwrap();
     let files = files_above(&yard.path("data/checkouts/one"), &yard.path("data"));
     assert_eq!(files, Vec::<PathBuf>::new());
@@ -220,8 +220,8 @@ fn a_project_ends_at_its_repository_and_the_data_directory_is_none() {
 
 #[test]
 fn a_run_in_a_workspace_has_that_workspaces_project_and_no_other() {
-    let yard = Yard::with("[agents.demo]\nruns_max = 7\n", "[agents.demo]\nruns_max = 3\n");
-    yard.write("project/inner/runyard.toml", "[agents.demo]\nidle_ms = 1\n");
+    let yard = Yard::with("[agent.demo]\nruns_max = 7\n", "[agent.demo]\nruns_max = 3\n");
+    yard.write("project/inner/runyard.toml", "[agent.demo]\nidle_ms = 1\n");
     let here = yard.load();
     let elsewhere = tempfile::tempdir().unwrap();
     let runs_max = |root: &Path| {
@@ -232,12 +232,14 @@ fn a_run_in_a_workspace_has_that_workspaces_project_and_no_other() {
     assert_eq!(runs_max(&yard.path("project")), (3, 600_000));
     assert_eq!(runs_max(&yard.path("project/inner")), (3, 1));
     assert_eq!(runs_max(elsewhere.path()), (7, 600_000));
-    yard.write("project/runyard.toml", "[agents.demo]\nruns_max = 2\n");
+    yard.write("project/runyard.toml", "[agent.demo]\nruns_max = 2\n");
     assert_eq!(runs_max(&yard.path("project")).0, 2, "it is read anew");
-    yard.write("project/runyard.toml", "[agents.demo]\nruns_mx = 2\n");
+    yard.write("project/runyard.toml", "[agent.demo]\nruns_mx = 2\n");
     let problems = here.in_workspace(&yard.path("project")).err().map(|problems| problems.to_string());
     assert!(problems.is_some_and(|told| told.contains("did you mean \"runs_max\"?")));
 }
+
+const OURS: &str = "agent.ours.backend = \"native\"\nagent.ours.model = \"m\"\n";
 
 /// A random file: any setting with any value that it takes, and rules.
 fn file() -> impl Strategy<Value = String> {
@@ -265,19 +267,24 @@ fn file() -> impl Strategy<Value = String> {
                 select(vec!["[\"codex\"]", "[\"/x/codex\", \"-v\"]"]).prop_map(str::to_owned).boxed()
             }
             setting::Kind::Address => Just("\"127.0.0.1:9\"".to_owned()).boxed(),
-            setting::Kind::Text | setting::Kind::DatabaseUrl => {
+            setting::Kind::Decimal => select(vec!["0.5", "1"]).prop_map(str::to_owned).boxed(),
+            setting::Kind::Text | setting::Kind::Prose | setting::Kind::Name | setting::Kind::DatabaseUrl => {
                 select(vec!["demo", "codex"]).prop_map(|text| format!("{text:?}")).boxed()
             }
         }
     };
-    let keys = setting::SETTINGS.iter().filter(|setting| setting.key != "database_url").flat_map(|setting| {
+    let keys = setting::SETTINGS.iter().filter(|setting| !matches!(setting.key, "database_url"));
+    // The one agent of ours is always whole.
+    let keys = keys.filter(|setting| setting.section != setting::Section::Agent || setting.key != "model");
+    let keys = keys.flat_map(|setting| {
         let names: &[&str] = match setting.section {
             setting::Section::Hub => &["hub"],
             setting::Section::Edge => &["edge"],
             setting::Section::Server => &["server"],
             setting::Section::Policy => &["policy"],
             setting::Section::Workspace => &["workspace"],
-            setting::Section::Agent => &["agents.demo", "agents.codex", "agents.new"],
+            setting::Section::Agent if setting.is_native() => &["agent.ours"],
+            setting::Section::Agent => &["agent.demo", "agent.codex", "agent.new"],
             setting::Section::Backend => &["backend.demo", "backend.codex"],
         };
         names.iter().map(move |name| (format!("{name}.{}", setting.key), setting))
@@ -289,7 +296,7 @@ fn file() -> impl Strategy<Value = String> {
         })
         .collect();
     (lines, proptest::collection::vec(rule(), 0..5))
-        .prop_map(|(lines, rules)| lines.concat() + &rules.concat())
+        .prop_map(|(lines, rules)| OURS.to_owned() + &lines.concat() + &rules.concat())
 }
 
 fn rule() -> impl Strategy<Value = String> {
@@ -393,16 +400,16 @@ proptest! {
 
 #[test]
 fn a_wider_configuration_is_not_within() {
-    let (_, base) = layers("[agents.demo]\nruns_max = 2\n");
+    let (_, base) = layers("[agent.demo]\nruns_max = 2\n");
     let wider = [
-        "[agents.demo]\nruns_max = 3\n",
-        "[agents.demo]\nruns_max = 2\nsandbox = \"none\"\n",
-        "[agents.demo]\nruns_max = 2\nlabel = \"x\"\n",
-        "[agents.demo]\nruns_max = 2\n[agents.new]\nlabel = \"x\"\n",
-        "[agents.demo]\nruns_max = 2\n[backend.new]\nkind = \"x\"\n",
-        "[agents.demo]\nruns_max = 2\n[hub]\nruns_max = 1\n",
-        "[agents.demo]\nruns_max = 2\n[[policy.rule]]\neffect = \"allow\"\nkind = \"read\"\n",
-        "[agents.demo]\nruns_max = 2\n[actions.x]\ndescription = \"X.\"\ncommand = [\"cat\"]\n",
+        "[agent.demo]\nruns_max = 3\n",
+        "[agent.demo]\nruns_max = 2\nsandbox = \"none\"\n",
+        "[agent.demo]\nruns_max = 2\nlabel = \"x\"\n",
+        "[agent.demo]\nruns_max = 2\n[agent.new]\nlabel = \"x\"\n",
+        "[agent.demo]\nruns_max = 2\n[backend.new]\nkind = \"x\"\n",
+        "[agent.demo]\nruns_max = 2\n[hub]\nruns_max = 1\n",
+        "[agent.demo]\nruns_max = 2\n[[policy.rule]]\neffect = \"allow\"\nkind = \"read\"\n",
+        "[agent.demo]\nruns_max = 2\n[actions.x]\ndescription = \"X.\"\ncommand = [\"cat\"]\n",
     ];
     assert!(is_within(&base, &base));
     for text in wider {

@@ -8,11 +8,19 @@ use runyard_domain::Wire;
 use serde_json::{Value, json};
 
 use super::harness::*;
-use crate::gateway::permitted::{Unpermitted, permitted};
+use crate::gateway::permitted::{Form, Unpermitted, permitted as permitted_in};
 use crate::gateway::{Gateway, Used};
 
+fn permitted(body: &[u8]) -> Result<(), Unpermitted> {
+    permitted_in(body, Form::Responses)
+}
+
 fn refused(body: &Value) -> String {
-    match permitted(body.to_string().as_bytes()) {
+    refused_in(body, Form::Responses)
+}
+
+fn refused_in(body: &Value, form: Form) -> String {
+    match permitted_in(body.to_string().as_bytes(), form) {
         Ok(()) => "nothing".to_owned(),
         Err(why) => why.to_string(),
     }
@@ -111,6 +119,76 @@ fn what_an_agent_does_itself_is_permitted() {
     for body in table {
         assert_eq!(refused(&body), "nothing", "{body}");
     }
+}
+
+#[test]
+fn c11_what_makes_other_providers_reach_others_is_refused_by_name_and_the_rest_is_not() {
+    let block = |block: Value| json!({"messages": [{"role": "user", "content": [block]}]});
+    let image = |source: Value| json!({"type": "image", "source": source});
+    let remote = json!({"type": "url", "url": "https://evil/?x"});
+    #[rustfmt::skip]
+    let table = [
+        (json!({"mcp_servers": [{"type": "url", "url": "https://evil"}]}), "mcp_servers"),
+        (json!({"MCP_Servers": []}), "mcp_servers"),
+        (json!({"container": "container_1"}), "container"),
+        (json!({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}), "web_search_20250305"),
+        (json!({"tools": [{"type": "web_fetch_20250910"}]}), "web_fetch_20250910"),
+        (json!({"tools": [{"type": "code_execution_20250825"}]}), "code_execution_20250825"),
+        (json!({"tools": [{"type": ["custom"]}]}), "type"),
+        (json!({"tools": {"type": "custom"}}), "tools"),
+        (json!({"tools": [null]}), "tools"),
+        (block(image(remote.clone())), "url"),
+        (block(json!({"type": "document", "source": remote.clone()})), "url"),
+        (block(image(json!({"type": "file", "file_id": "file_1"}))), "file_id"),
+        (block(json!({"type": "container_upload", "file_id": "file_1"})), "file_id"),
+        (block(json!({"type": "tool_result", "content": [image(remote.clone())]})), "url"),
+        (json!({"system": [image(remote)]}), "url"),
+    ];
+    for (body, named) in table {
+        let said = refused_in(&body, Form::Messages);
+        assert!(said.contains(&format!("`{named}`")), "{body}: {said}");
+    }
+    let chat = |part: Value| json!({"messages": [{"role": "user", "content": [part]}]});
+    #[rustfmt::skip]
+    let table = [
+        (json!({"web_search_options": {}}), "web_search_options"),
+        (json!({"plugins": [{"id": "web"}]}), "plugins"),
+        (json!({"store": true}), "store"),
+        (json!({"tools": [{"type": "mcp", "server_url": "https://evil"}]}), "mcp"),
+        (json!({"tools": [{"type": "openrouter:web_search"}]}), "openrouter:web_search"),
+        (chat(json!({"type": "image_url", "image_url": {"url": "https://evil/?x"}})), "url"),
+        (chat(json!({"type": "file", "file": {"file_id": "file-1"}})), "file_id"),
+    ];
+    for (body, named) in table {
+        let said = refused_in(&body, Form::Chat);
+        assert!(said.contains(&format!("`{named}`")), "{body}: {said}");
+    }
+    let call = json!({"id": "1", "type": "function", "function": {"name": "f", "arguments": "{\"url\":\"https://x\"}"}});
+    for body in [
+        json!({"model": "m", "stream": true, "store": false, "tools": [{"type": "function", "function": {"name": "f",
+            "parameters": {"properties": {"url": {}, "file_id": {}}}}}]}),
+        json!({"messages": [{"role": "assistant", "content": null, "tool_calls": [call]}, {"role": "tool", "content": "https://x"}]}),
+        chat(json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}})),
+    ] {
+        assert_eq!(refused_in(&body, Form::Chat), "nothing", "{body}");
+    }
+    #[rustfmt::skip]
+    let fine = [
+        json!({"model": "m", "max_tokens": 5, "stream": true, "messages": [{"role": "user", "content": "see https://x"}]}),
+        json!({"tools": [{"name": "f", "input_schema": {"properties": {"url": {"type": "string"}}}}, {"type": "custom", "name": "g"}],
+            "tool_choice": {"type": "tool", "name": "f"}, "thinking": {"type": "adaptive"}, "mcp_servers": null}),
+        block(json!({"type": "tool_use", "id": "1", "name": "f", "input": {"url": "https://x", "file_id": "y"}})),
+        block(json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}})),
+        block(json!({"type": "thinking", "thinking": "", "signature": "s"})),
+    ];
+    for body in fine {
+        assert_eq!(refused_in(&body, Form::Messages), "nothing", "{body}");
+    }
+    for body in ["null", "[]", "{", "\"{}\""] {
+        assert_eq!(permitted_in(body.as_bytes(), Form::Messages), Err(Unpermitted::Malformed), "{body}");
+    }
+    let twice = br#"{"messages":[{"role":"user","content":[{"type":"image","source":{"url":"data:,","url":"https://evil"}}]}]}"#;
+    assert_eq!(permitted_in(twice, Form::Messages), Err(Unpermitted::Twice("url".to_owned())));
 }
 
 #[test]
