@@ -8,6 +8,7 @@
 //! native/told.rs        what it tells while it works, as signals
 //! native/gate.rs        each call as a request of the gate
 //! native/workspace.rs   its tools, which are actions: read, list, search, write, patch, shell
+//! native/question.rs    the tool that asks a person, and answers to calls that wait
 //! ```
 //!
 //! The model is reached as the run's access says: through the edge's gateway, or with the profile's key. Nothing that the
@@ -17,6 +18,7 @@ mod ear;
 mod gate;
 mod log;
 mod profile;
+mod question;
 mod session;
 mod told;
 mod workspace;
@@ -36,10 +38,11 @@ use tokio::sync::mpsc;
 use self::profile::Profile;
 use self::session::NativeSession;
 
-pub use self::workspace::TOOLS;
-
 /// The kind that backend profiles name.
 pub const NATIVE_KIND: &str = "native";
+
+/// The names of its tools.
+pub const TOOLS: [&str; 7] = ["read", "list", "search", "write", "patch", "shell", question::ASK];
 
 /// The secret that its profiles have: the provider's key, as codex has it.
 const KEY: &str = "auth.json";

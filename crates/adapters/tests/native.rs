@@ -4,21 +4,31 @@
 
 use std::sync::Arc;
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use runyard_adapters::native::{NATIVE_KIND, NativeBackend};
-use runyard_backend::Backend;
-use runyard_backend::conformance::{Bench, Decide, Part, Recorder, Scene, Stage};
-use runyard_backend::{Ending, Signal};
+use runyard_backend::conformance::{Bench, Decide, Kept, Live, Part, Recorder, Scene, Stage, What, When};
+use runyard_backend::{Answer, Backend, Command, Ending, SessionSpec, Sight, Signal, Start};
 use runyard_demo_provider::DemoProvider;
-use runyard_domain::run::{FailureKind, Task};
-use runyard_domain::{BackendProfile, Code};
+use runyard_domain::gate::Request;
+use runyard_domain::run::{FailureKind, Task, ThreadRecorded, ToolOutcome, TurnOutcome};
+use runyard_domain::{BackendProfile, Code, CommandId};
+use serde_json::json;
 
 struct Native {
     provider: DemoProvider,
+    backend: Arc<NativeBackend>,
 }
 
 impl Native {
     async fn new() -> Self {
-        Native { provider: DemoProvider::start().await.unwrap() }
+        Native { provider: DemoProvider::start().await.unwrap(), backend: Arc::new(NativeBackend::new()) }
+    }
+
+    /// The texts of the last question to the model.
+    fn last_asked(&self) -> String {
+        self.provider.requests().last().unwrap().body.to_string()
     }
 
     fn part_of(&self, task: &str) -> Part {
@@ -45,7 +55,7 @@ impl Native {
 
 impl Bench for Native {
     fn backend(&self) -> Arc<dyn Backend> {
-        Arc::new(NativeBackend::new())
+        self.backend.clone()
     }
 
     fn part(&self, scene: Scene, _: &Stage) -> Part {
@@ -59,6 +69,292 @@ impl Bench for Native {
 }
 
 runyard_backend::backend_conformance_tests!(Native::new);
+
+/// What is recorded of the conversation, after checking that nothing is missing in it and nothing doubled.
+#[track_caller]
+fn conversation(signals: &[Signal]) -> Vec<String> {
+    let mut said = Vec::new();
+    let mut after = 0;
+    for signal in signals {
+        let Signal::Thread(ThreadRecorded { after: from, messages, .. }) = signal else { continue };
+        assert_eq!(*from, after, "nothing is missing and nothing doubled");
+        after += messages.len() as u64;
+        said.extend(messages.iter().map(|message| message["role"].as_str().unwrap().to_owned()));
+    }
+    said
+}
+
+fn errors(signals: &[Signal]) -> Vec<&str> {
+    let error = |signal| match signal {
+        &Signal::Error { ref message, .. } => Some(message.as_str()),
+        _ => None,
+    };
+    signals.iter().filter_map(error).collect()
+}
+
+fn ends(signals: &[Signal]) -> usize {
+    signals.iter().filter(|signal| matches!(signal, Signal::TurnEnded { .. })).count()
+}
+
+fn resumed(part: &Part, turn_active: bool) -> Start {
+    Start::Resume { task: part.task.clone(), thread: Some("thread-1".to_owned()), turn_active }
+}
+
+async fn steer(live: &Live, text: &str) {
+    let id = CommandId::from_bytes([3; 16]);
+    live.send(Command::Steer { id, text: text.to_owned() }).await;
+}
+
+/// A command that waits for a file.
+const HELD: &str =
+    r#"[[scenario:tool shell {"command": "echo - >> marker; while [ ! -e go ]; do sleep 0.01; done"}]]"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b02_words_reach_every_turn_and_those_that_reach_none_are_told_of() {
+    let native = Native::new().await;
+    let stage = Stage::new(&native);
+    let recorder = Recorder::new();
+    let mut live = stage.fresh(&native, &native.part_of("hello"), &recorder).await;
+    live.turn_over(Decide::Approve, 1).await;
+    steer(&live, "between turns").await;
+    live.until(Decide::Approve, "it is told", |signals, _| !errors(signals).is_empty()).await;
+    assert_eq!(
+        errors(&recorder.signals()),
+        ["not said to the agent: no turn runs, or too much waits to be read already"]
+    );
+
+    let id = CommandId::from_bytes([4; 16]);
+    live.send(Command::Turn { id, text: HELD.to_owned() }).await;
+    live.until(Decide::Wait, "it asks", |signals, _| {
+        signals.iter().any(|signal| matches!(signal, Signal::Ask { .. }))
+    })
+    .await;
+    steer(&live, "while it waits").await;
+    live.until(Decide::Wait, "it is told", |signals, _| errors(signals).len() > 1).await;
+    assert!(errors(&recorder.signals())[1].contains("waits for a decision"));
+    let calls = |signal: &Signal| matches!(signal, Signal::ToolCall { .. });
+    live.until(Decide::Approve, "it is called", |signals, _| signals.iter().any(calls)).await;
+    stage.marked(1).await;
+    steer(&live, "into the second turn").await;
+    // A turn behind it is heard only after it.
+    let id = CommandId::from_bytes([5; 16]);
+    live.send(Command::Turn { id, text: "hello".to_owned() }).await;
+    while live.session.commands.capacity() < live.session.commands.max_capacity() {
+        tokio::task::yield_now().await;
+    }
+    std::fs::write(stage.directory().join("go"), "").unwrap();
+    live.turn_over(Decide::Approve, 3).await;
+    let asked = native.provider.requests();
+    let second = asked[asked.len() - 2].body.to_string();
+    assert!(second.contains("into the second turn"), "{second}");
+    assert_eq!(errors(&recorder.signals()).len(), 2);
+    live.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn j05_a_turn_whose_answer_is_recorded_is_over_and_the_model_is_not_asked_again() {
+    let native = Native::new().await;
+    let stage = Stage::new(&native);
+    let part = native.part_of("hello");
+    let is_end = |signal: &Signal| matches!(signal, Signal::TurnEnded { .. });
+    let recorder = Recorder::with(When::Has(is_end), What::Hold(Kept::No));
+    let mut live = stage.fresh(&native, &part, &recorder).await;
+    assert!(live.held(Decide::Approve).await);
+    live.kill().await;
+    let answered: Vec<Signal> = recorder.signals();
+    assert_eq!((conversation(&answered), ends(&answered)), (vec!["user".into(), "assistant".into()], 0));
+    let asked = native.provider.requests().len();
+    let next = Recorder::new();
+    let mut live = stage.open(&native, &part, resumed(&part, true), &next).await;
+    live.turn_over(Decide::Approve, 1).await;
+    assert_eq!(native.provider.requests().len(), asked, "nobody asks again for an answer that is there");
+    assert_eq!(conversation(&next.signals()), Vec::<String>::new());
+    live.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d16_what_a_turn_has_used_of_its_limits_outlives_its_process() {
+    let native = Native::new().await;
+    let stage = Stage::new(&native);
+    let mut part = native.part_of(r#"[[scenario:tool shell {"command": "echo - >> marker"}]]"#);
+    part.profile.settings = BTreeMap::from([("rounds_max".to_owned(), "1".to_owned())]);
+    let recorder = Recorder::new();
+    let mut live = stage.fresh(&native, &part, &recorder).await;
+    live.asked().await;
+    live.kill().await;
+    let next = Recorder::new();
+    let mut live = stage.open(&native, &part, resumed(&part, true), &next).await;
+    live.turn_over(Decide::Approve, 1).await;
+    let told = next.signals();
+    assert_eq!(errors(&told).len(), 1, "{told:#?}");
+    assert!(errors(&told)[0].contains("max_rounds"), "{told:#?}");
+    let used = told.iter().rev().find_map(|signal| match signal {
+        Signal::Status { usage: Some(usage), .. } => usage.input_tokens,
+        _ => None,
+    });
+    assert!(used.is_some_and(|used| used > 0), "what it cost before its process died counts: {used:?}");
+    live.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn j05_an_interrupt_while_the_hub_is_slow_records_no_step_twice() {
+    let native = Native::new().await;
+    let stage = Stage::new(&native);
+    let part = native.part_of(r#"[[scenario:tool shell {"command": "echo - >> marker"}]]"#);
+    let is_result = |signal: &Signal| matches!(signal, Signal::ToolResult { .. });
+    let recorder = Recorder::with(When::Has(is_result), What::Hold(Kept::Yes));
+    let mut live = stage.fresh(&native, &part, &recorder).await;
+    assert!(live.held(Decide::Approve).await);
+    live.interrupt().await;
+    // Longer than a cancelled run waits for a step.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    recorder.release();
+    live.turn_over(Decide::Approve, 1).await;
+    let told = recorder.signals();
+    assert_eq!(conversation(&told), ["user", "assistant", "tool"]);
+    assert!(
+        matches!(told.last(), Some(Signal::TurnEnded { outcome: TurnOutcome::Interrupted })),
+        "{told:#?}"
+    );
+    let id = CommandId::from_bytes([4; 16]);
+    live.send(Command::Turn { id, text: "hello".to_owned() }).await;
+    live.turn_over(Decide::Approve, 2).await;
+    assert_eq!(conversation(&recorder.signals()), ["user", "assistant", "tool", "user", "assistant"]);
+    live.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn j01_a_question_of_the_agent_waits_for_its_answer_also_over_the_death_of_its_process() {
+    let native = Native::new().await;
+    let stage = Stage::new(&native);
+    let part =
+        native.part_of(r#"[[scenario:tool ask {"question": "Which one?", "choices": ["red", "blue"]}]]"#);
+    let recorder = Recorder::new();
+    let mut live = stage.fresh(&native, &part, &recorder).await;
+    live.asked().await;
+    let question = |signals: &[Signal]| {
+        signals.iter().find_map(|signal| match signal {
+            Signal::Ask { key, request: Request::Question(question) } => {
+                Some((key.clone(), question.clone()))
+            }
+            _ => None,
+        })
+    };
+    let (_, first) = question(&recorder.signals()).expect("a question");
+    assert_eq!(first.prompt, "Which one?");
+    assert_eq!(first.answer_schema["properties"]["answer"]["enum"], json!(["red", "blue"]));
+    live.kill().await;
+    let next = Recorder::new();
+    let mut live = stage.open(&native, &part, resumed(&part, true), &next).await;
+    live.asked().await;
+    let (key, second) = question(&next.signals()).expect("the question again");
+    assert_eq!(first, second, "so that a decision made meanwhile fits it");
+    let answer = Answer { approved: true, reason: None, answer: Some(json!({"answer": "blue"})) };
+    live.send(Command::Answer { key, answer }).await;
+    live.turn_over(Decide::Wait, 1).await;
+    assert!(native.last_asked().contains("blue"), "{}", native.last_asked());
+    live.close().await;
+
+    let recorder = Recorder::new();
+    let stage = Stage::new(&native);
+    let mut live = stage.fresh(&native, &part, &recorder).await;
+    live.turn_over(Decide::Deny, 1).await;
+    assert!(native.last_asked().contains("the suite says no"), "{}", native.last_asked());
+    live.close().await;
+
+    let recorder = Recorder::new();
+    let stage = Stage::new(&native);
+    let mut live = stage.fresh(&native, &part, &recorder).await;
+    live.asked().await;
+    live.interrupt().await;
+    live.turn_over(Decide::Wait, 1).await;
+    let told = recorder.signals();
+    assert!(told.iter().any(|signal| matches!(signal, Signal::Withdraw { .. })), "{told:#?}");
+    assert!(
+        matches!(told.last(), Some(Signal::TurnEnded { outcome: TurnOutcome::Interrupted })),
+        "{told:#?}"
+    );
+    live.close().await;
+}
+
+/// Sees nothing below one directory.
+struct Blind;
+
+impl Sight for Blind {
+    fn may_read(&self, path: &str) -> bool {
+        !path.starts_with("private/")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c11_a_search_looks_into_no_file_that_may_not_be_read_without_asking() {
+    let native = Native::new().await;
+    let stage = Stage::new(&native);
+    for (name, text) in [("open/a.txt", "needle here"), ("private/b.txt", "needle there")] {
+        let path = stage.directory().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let part = native.part_of(r#"[[scenario:tool search {"pattern": "needle"}]]"#);
+    let recorder = Recorder::new();
+    let start = Start::Fresh { task: part.task.clone(), thread: None };
+    let spec = SessionSpec { sight: Arc::new(Blind), ..stage.spec(&part, start) };
+    let mut live = stage.play(&native, spec, &recorder).await;
+    live.turn_over(Decide::Approve, 1).await;
+    let asked = native.last_asked();
+    assert!(asked.contains("open/a.txt:1: needle here") && !asked.contains("needle there"), "{asked}");
+    assert!(asked.contains("left_out"), "{asked}");
+    live.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d02_a_file_that_is_too_large_to_be_edited_stays_whole() {
+    let native = Native::new().await;
+    let stage = Stage::new(&native);
+    let large = format!("first\n{}last\n", "filler line\n".repeat(500_000));
+    std::fs::write(stage.directory().join("large.txt"), &large).unwrap();
+    let task = r#"[[scenario:tool patch {"path": "large.txt", "edits": [{"old": "first", "new": "1st"}]}]]"#;
+    let recorder = Recorder::new();
+    let mut live = stage.fresh(&native, &native.part_of(task), &recorder).await;
+    live.turn_over(Decide::Approve, 1).await;
+    assert!(
+        std::fs::read_to_string(stage.directory().join("large.txt")).unwrap() == large,
+        "nothing is lost"
+    );
+    let result = recorder.signals().into_iter().find_map(|signal| match signal {
+        Signal::ToolResult { outcome, summary, .. } => Some((outcome, summary)),
+        _ => None,
+    });
+    let (outcome, summary) = result.expect("a result");
+    assert_eq!(outcome, ToolOutcome::Failed);
+    assert!(summary.contains("larger than 4194304 bytes"), "{summary}");
+    live.close().await;
+}
+
+/// What failed in one run is known to the next: five failures in a row, and the model is given a rest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d07_a_model_that_keeps_failing_rests_for_every_run() {
+    let native = Native::new().await;
+    let cause = async |task: &str| {
+        let stage = Stage::new(&native);
+        let mut part = native.part_of(task);
+        part.profile.settings = BTreeMap::from([("retries_max".to_owned(), "0".to_owned())]);
+        let recorder = Recorder::new();
+        let mut live = stage.fresh(&native, &part, &recorder).await;
+        live.turn_over(Decide::Approve, 1).await;
+        live.close().await;
+        match recorder.signals().pop() {
+            Some(Signal::Ended { ending: Ending::Failed { cause, .. } }) => cause,
+            _ => None,
+        }
+    };
+    for _ in 0..5 {
+        assert_eq!(cause("[[scenario:http-500]]").await, Some(Code::InferenceProvider));
+    }
+    let asked = native.provider.requests().len();
+    assert_eq!(cause("hello").await, Some(Code::InferenceAllModelsUnavailable));
+    assert_eq!(native.provider.requests().len(), asked, "it is not asked while it rests");
+}
 
 /// How each failure of a provider ends a run: its kind, and as cause the code of our own loop's error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -116,6 +116,8 @@ pub struct SessionSpec {
     pub history: Vec<ThreadRecorded>,
     /// Takes out of a text what may not be recorded.
     pub redaction: Arc<dyn Redaction>,
+    /// Knows which files may be looked into without asking.
+    pub sight: Arc<dyn Sight>,
     /// The run's checkout.
     pub directory: PathBuf,
     /// A private directory of this session and backend profile: the runs of a session find there what the backend keeps of
@@ -134,6 +136,12 @@ pub struct SessionSpec {
     pub environment: BTreeMap<String, String>,
     /// Starts processes.
     pub processes: Arc<dyn Processes>,
+}
+
+/// Which files a backend may look into without asking: for what reads many at once, as a search does.
+pub trait Sight: Send + Sync {
+    /// Whether reading this file of the checkout is allowed as things stand. The path is from the checkout's root on.
+    fn may_read(&self, path: &str) -> bool;
 }
 
 /// Takes secrets and private paths out of what a backend is about to record, so that what its model reads is what is stored.

@@ -21,7 +21,7 @@ pub use api_key::{NoKey, OPENAI_KEY, api_key};
 pub use backend::{
     Access, Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, CommandSender, GatewayAccess,
     HandshakeSpec, Journal, JournalError, Redaction, Resumes, SecretFile, SecretKeys, Session, SessionSpec,
-    Start,
+    Sight, Start,
 };
 pub use hearing::{Heard, Hearing, Steer, Stop};
 pub use processes::{Custody, Exit, Launch, Process, ProcessError, Processes};

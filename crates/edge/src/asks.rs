@@ -5,8 +5,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use runyard_backend::Answer;
 use runyard_backend::link::Report;
+use runyard_backend::{Answer, Sight};
 use runyard_domain::gate::{self, Effect, Judgement, Place, Policy, Preset, Request, Risk, Subject};
 use runyard_domain::{Approval, Code, ExecutionPolicy, RunId, SessionId};
 use runyard_redact::holds_placeholder;
@@ -25,8 +25,9 @@ pub(crate) const REQUEST_BYTES_MAX: usize = 256 * 1024;
 /// How often a request is judged anew because another run used up the rule that allowed it.
 const JUDGED_MAX: usize = 16;
 
-/// The requests of one session.
-pub(crate) struct Asks {
+/// Who a session's requests are judged for, and by what.
+#[derive(Clone)]
+pub(crate) struct Judge {
     pub(crate) run: RunId,
     pub(crate) session: SessionId,
     pub(crate) agent: String,
@@ -34,8 +35,13 @@ pub(crate) struct Asks {
     pub(crate) preset: Preset,
     pub(crate) execution: ExecutionPolicy,
     pub(crate) policies: Arc<Policies>,
-    pub(crate) key: DigestKey,
     pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// The requests of one session.
+pub(crate) struct Asks {
+    pub(crate) judge: Judge,
+    pub(crate) key: DigestKey,
     pub(crate) waiting: HashMap<String, Waiting>,
     /// The keys of all that was ever asked about.
     pub(crate) asked: HashSet<String>,
@@ -113,7 +119,7 @@ impl Asks {
     pub(crate) fn take(&mut self, name: &str) -> Option<String> {
         let waiting = self.waiting.remove(name)?;
         if self.key.of_request(&waiting.request) != waiting.digest {
-            tracing::error!(run = %self.run, "a waiting request is not what was asked about; its decision is dropped");
+            tracing::error!(run = %self.judge.run, "a waiting request is not what was asked about; its decision is dropped");
             return None;
         }
         Some(waiting.key)
@@ -123,10 +129,10 @@ impl Asks {
         if holds_our_placeholder(request) {
             return denied(Code::RedactedContent, "it holds a placeholder where a secret was taken out");
         }
-        if let Some(reason) = self.execution.rules_out(request) {
+        if let Some(reason) = self.judge.execution.rules_out(request) {
             return denied(Code::PermissionDenied, reason);
         }
-        match self.judged(request) {
+        match self.judge.judged(request) {
             Ruling::Asked { .. } if too_long => {
                 denied(Code::PermissionDenied, "it must be asked about and is too long to be shown")
             }
@@ -136,9 +142,11 @@ impl Asks {
             ruling => ruling,
         }
     }
+}
 
-    fn judged(&self, request: &Request) -> Ruling {
-        let subject = Subject {
+impl Judge {
+    fn subject(&self) -> Subject<'_> {
+        Subject {
             agent: &self.agent,
             workspace: &self.workspace,
             run: Some(self.run),
@@ -146,7 +154,11 @@ impl Asks {
             place: Place::Checkout,
             people_may_be_asked: self.execution.approval == Approval::Ask,
             now: self.clock.now(),
-        };
+        }
+    }
+
+    fn judged(&self, request: &Request) -> Ruling {
+        let subject = self.subject();
         for _ in 0..JUDGED_MAX {
             let Some(policy) = self.policy() else {
                 return denied(Code::PermissionDenied, "the edge holds no policy");
@@ -191,6 +203,18 @@ impl Asks {
             Arc::make_mut(&mut policy).preset = Preset::Strict;
         }
         Some(policy)
+    }
+}
+
+impl Sight for Judge {
+    /// What would use up a rule is not looked into in passing.
+    fn may_read(&self, path: &str) -> bool {
+        let request = Request::Read { path: path.to_owned() };
+        let judged = self.policy().map(|policy| gate::judge(&policy, &self.subject(), &request));
+        self.execution.rules_out(&request).is_none()
+            && judged.is_some_and(|judged| {
+                judged.effect == Effect::Allow && judged.rules_used_up().next().is_none()
+            })
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep_until, timeout};
 
-use crate::asks::Asks;
+use crate::asks::{Asks, Judge};
 use crate::edge::Shared;
 use crate::ending;
 use crate::gateway::Lease;
@@ -188,7 +188,7 @@ impl Drive {
         closing: watch::Receiver<Closing>,
         prepared: &mut Prepared,
     ) -> Self {
-        let asks = Asks {
+        let judge = Judge {
             run: open.run,
             session: open.session,
             agent: open.agent_id.clone(),
@@ -197,11 +197,9 @@ impl Drive {
             preset: if open.approval_policy.preset == "default" { Preset::Default } else { Preset::Strict },
             execution: open.execution_policy.clone(),
             policies: Arc::clone(&edge.policies),
-            key: edge.key.clone(),
             clock: Arc::clone(&edge.clock),
-            waiting: HashMap::new(),
-            asked: HashSet::new(),
         };
+        let asks = Asks { judge, key: edge.key.clone(), waiting: HashMap::new(), asked: HashSet::new() };
         let scribe = Scribe::new(prepared.redactor.clone());
         let lease = prepared.lease.take();
         let metered = lease.as_ref().map(|lease| Metered::new(&open, lease));
@@ -263,6 +261,7 @@ impl Drive {
             start: self.open.start.clone(),
             history: std::mem::take(&mut self.open.history),
             redaction: Arc::new(self.scribe.redaction()),
+            sight: Arc::new(self.asks.judge.clone()),
             directory: places.checkout(),
             home: Places::of_session(&edge.home, self.open.session, &self.open.backend_profile.profile),
             notes: places.notes(),

@@ -8,16 +8,21 @@ use runyard_backend::{Answer, Command, Journal, JournalError, Signal};
 use runyard_domain::CommandId;
 use runyard_domain::gate::Request;
 use runyard_llm::inference::Message;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// So many further turns wait. The hub sends one only when none runs.
 const TURNS_MAX: usize = 8;
 
+/// Signals on their way into the journal.
+pub(super) type Recording = JoinHandle<Result<(), JournalError>>;
+
 /// What the parts of a session share.
 pub(super) struct Ear {
     journal: Arc<dyn Journal>,
-    pub(super) inbox: Arc<Inbox>,
+    /// Held by who records: one batch after the other.
+    pen: Arc<tokio::sync::Mutex<()>>,
     heard: Mutex<Heard>,
     /// Cancelled when nothing more is recorded, or the session is closed.
     pub(super) stopped: CancellationToken,
@@ -28,8 +33,9 @@ struct Heard {
     waiting: HashMap<String, oneshot::Sender<Answer>>,
     asked: u64,
     turns: VecDeque<(CommandId, String)>,
-    /// The turn that runs.
+    /// The turn that runs, and what is said into it.
     turn: CancellationToken,
+    inbox: Arc<Inbox>,
     interrupted: bool,
     /// Requests whose answer nobody waits for any more.
     withdrawn: Vec<String>,
@@ -37,7 +43,7 @@ struct Heard {
 
 impl Ear {
     pub(super) fn new(journal: Arc<dyn Journal>) -> Self {
-        Ear { journal, inbox: Arc::default(), heard: Mutex::default(), stopped: CancellationToken::new() }
+        Ear { journal, pen: Arc::default(), heard: Mutex::default(), stopped: CancellationToken::new() }
     }
 
     fn heard(&self) -> MutexGuard<'_, Heard> {
@@ -45,22 +51,37 @@ impl Ear {
     }
 
     /// Makes signals durable. When they cannot be, everything stops.
-    pub(super) async fn record(&self, batch: Vec<Signal>) -> Result<(), JournalError> {
+    pub(super) async fn record(self: &Arc<Self>, batch: Vec<Signal>) -> Result<(), JournalError> {
         if batch.is_empty() {
             return Ok(());
         }
-        if self.stopped.is_cancelled() {
-            return Err(JournalError::Stopped);
-        }
-        let recorded = self.journal.record(batch).await;
-        if recorded.is_err() {
-            self.stopped.cancel();
-        }
-        recorded
+        let pen = self.pen().await;
+        self.write(pen, batch).await.unwrap_or(Err(JournalError::Stopped))
+    }
+
+    /// Waits until nobody else records.
+    pub(super) async fn pen(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.pen).lock_owned().await
+    }
+
+    /// Sends signals on to become durable. They do, whether anybody waits for it or not: what was sent cannot be taken back.
+    pub(super) fn write(self: &Arc<Self>, pen: OwnedMutexGuard<()>, batch: Vec<Signal>) -> Recording {
+        let ear = Arc::clone(self);
+        tokio::spawn(async move {
+            let _pen = pen;
+            if ear.stopped.is_cancelled() {
+                return Err(JournalError::Stopped);
+            }
+            let recorded = ear.journal.record(batch).await;
+            if recorded.is_err() {
+                ear.stopped.cancel();
+            }
+            recorded
+        })
     }
 
     /// Asks for something, and waits for the answer. None where the session stops first.
-    pub(super) async fn ask(&self, name: &str, request: Request) -> Option<Answer> {
+    pub(super) async fn ask(self: &Arc<Self>, name: &str, request: Request) -> Option<Answer> {
         let (sender, answer) = oneshot::channel();
         let key = {
             let mut heard = self.heard();
@@ -74,12 +95,18 @@ impl Ear {
         answer.await.ok()
     }
 
-    /// A turn begins. Gives what is cancelled when it is interrupted.
-    pub(super) fn begin_turn(&self) -> CancellationToken {
+    /// A turn begins: what is heard from now on is for it. Nobody may know of the turn before.
+    pub(super) fn begin_turn(&self) {
         let mut heard = self.heard();
         heard.turn = self.stopped.child_token();
+        heard.inbox = Arc::default();
         heard.interrupted = false;
-        heard.turn.clone()
+    }
+
+    /// What is cancelled when the turn is interrupted, and what is said into it.
+    pub(super) fn turn(&self) -> (CancellationToken, Arc<Inbox>) {
+        let heard = self.heard();
+        (heard.turn.clone(), Arc::clone(&heard.inbox))
     }
 
     /// Whether the turn that ran was interrupted.
@@ -99,24 +126,42 @@ impl Ear {
     }
 
     /// Listens until the session is closed. Says with `heard` that something came.
-    pub(super) async fn listen(&self, mut commands: mpsc::Receiver<Command>, came: mpsc::Sender<()>) {
+    pub(super) async fn listen(
+        self: &Arc<Self>,
+        mut commands: mpsc::Receiver<Command>,
+        came: mpsc::Sender<()>,
+    ) {
         while let Some(command) = commands.recv().await {
-            self.hear(command);
+            if let Err(unheard) = self.hear(command) {
+                let message = format!("not said to the agent: {unheard}");
+                let told = Signal::Error { failure_kind: None, message, retrying: false };
+                // Who cannot record it has stopped everything.
+                let _ = self.record(vec![told]).await;
+            }
             let _ = came.try_send(());
         }
         self.stopped.cancel();
     }
 
-    fn hear(&self, command: Command) {
+    /// Takes a command in, or says why its words go nowhere.
+    fn hear(&self, command: Command) -> Result<(), &'static str> {
         match command {
             Command::Turn { id, text } => {
                 let mut heard = self.heard();
-                if heard.turns.len() < TURNS_MAX {
-                    heard.turns.push_back((id, text));
+                if heard.turns.len() >= TURNS_MAX {
+                    return Err("too many turns wait already");
                 }
+                heard.turns.push_back((id, text));
             }
-            // More words than an agent takes at once are not worth waiting for.
-            Command::Steer { text, .. } => drop(self.inbox.say(Message::user(text))),
+            Command::Steer { text, .. } => {
+                let heard = self.heard();
+                // Until it goes on it may be put away, and what it has not read would be lost.
+                if !heard.waiting.is_empty() {
+                    return Err("it waits for a decision; say it when it goes on");
+                }
+                let said = heard.inbox.say(Message::user(text));
+                said.map_err(|_| "no turn runs, or too much waits to be read already")?;
+            }
             Command::Interrupt { .. } => {
                 let mut heard = self.heard();
                 heard.interrupted = true;
@@ -128,6 +173,7 @@ impl Ear {
                 }
             }
         }
+        Ok(())
     }
 }
 

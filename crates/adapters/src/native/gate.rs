@@ -11,6 +11,7 @@ use runyard_llm::inference::ToolCall;
 use serde_json::Value;
 
 use super::ear::Ear;
+use super::question::ASK;
 use super::workspace::{Edits, patch_text};
 
 /// How much of a call stands in its summary, in bytes.
@@ -35,6 +36,10 @@ struct Asks(Arc<Ear>);
 #[async_trait]
 impl ToolGate for Asks {
     async fn decide(&self, call: &ToolCall, _context: &PhaseContext<'_>) -> Result<GateDecision, Fault> {
+        if call.name == ASK {
+            // It does nothing but ask a person.
+            return Ok(GateDecision::Allow);
+        }
         let request = match request(call) {
             Ok(request) => request,
             Err(reason) => return Ok(GateDecision::Deny(reason.to_owned())),
@@ -98,6 +103,7 @@ pub(super) fn summary(call: &ToolCall) -> String {
     let line = match call.name.as_str() {
         "shell" => text("command").to_owned(),
         "search" => format!("search {}", text("pattern")),
+        ASK => format!("{ASK} {}", text("question")),
         name => format!("{name} {}", text("path")),
     };
     let end = line.floor_char_boundary(SUMMARY_BYTES_MAX);

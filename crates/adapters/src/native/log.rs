@@ -8,18 +8,23 @@ use async_trait::async_trait;
 use runyard_agent::checkpoint::{
     CallEnd, CallNote, CallPlace, Checkpoint, CheckpointError, Opened, StepCommit,
 };
+use runyard_agent::run::{RecordedUsage, RunRecord};
 use runyard_agent::state::{PersistedState, StateChanges};
 use runyard_backend::{JournalError, Redaction, Signal};
 use runyard_domain::Code;
 use runyard_domain::run::{ThreadRecorded, ToolOutcome, Usage};
 use runyard_llm::inference::{Message, Part, Role, ToolCall};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::ear::Ear;
+use super::ear::{Ear, Recording};
+use super::question::ASK;
 
 /// What belongs to the run, and what to its thread, in the record of a conversation.
 const RUN: &str = "run/";
 const THREAD: &str = "thread/";
+/// Where the turn stands: how often its model was asked, what it cost, and how long it took.
+const RECORD: &str = "loop/record";
 
 /// The steps of a run, in its journal.
 pub(super) struct LogCheckpoint {
@@ -28,6 +33,8 @@ pub(super) struct LogCheckpoint {
     pub(super) thread: String,
     pub(super) names: Arc<Names>,
     pub(super) written: Mutex<Written>,
+    /// The step that is being recorded. Whoever waited for it may have gone; what was sent is sent all the same.
+    pub(super) sent: tokio::sync::Mutex<Option<Recording>>,
 }
 
 /// What is in the log.
@@ -42,14 +49,19 @@ pub(super) struct Written {
 /// What messages are called, the same in previews and in the end.
 #[derive(Debug)]
 pub(super) struct Names {
-    /// How many messages there were when the session began: names of another session begin otherwise.
-    pub(super) from: u64,
-    pub(super) next: AtomicU64,
+    /// What those of this session begin with: another session may have died with an answer half told.
+    series: u64,
+    next: AtomicU64,
 }
 
 impl Names {
+    pub(super) fn new() -> Self {
+        let series = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ());
+        Names { series, next: AtomicU64::new(1) }
+    }
+
     pub(super) fn current(&self) -> String {
-        format!("message-{}.{}", self.from, self.next.load(Ordering::SeqCst))
+        format!("message-{:08x}.{}", self.series as u32, self.next.load(Ordering::SeqCst))
     }
 
     pub(super) fn advance(&self) -> String {
@@ -71,6 +83,7 @@ impl LogCheckpoint {
         if messages.is_empty() && state.is_empty() {
             return None;
         }
+        state.insert(RECORD.to_owned(), stands(&step.record));
         Some(Signal::Thread(ThreadRecorded { thread: self.thread.clone(), after, messages, state }))
     }
 
@@ -91,6 +104,8 @@ impl LogCheckpoint {
         written.messages += step.messages.len() as u64;
         for note in &step.calls {
             match note {
+                // To ask is no step: its request says it.
+                CallNote::Intent { call, .. } if call.name == ASK => {}
                 CallNote::Intent { place, call, idempotent, .. } => {
                     signals.push(begins(*place, call, *idempotent));
                     written.begun.insert(*place, call.clone());
@@ -126,11 +141,19 @@ impl Checkpoint for LogCheckpoint {
     }
 
     async fn commit(&self, step: StepCommit) -> Result<(), CheckpointError> {
-        let signals = {
+        let mut sent = self.sent.lock().await;
+        // Where one is on its way this is the same step again.
+        if sent.is_none() {
+            let pen = self.ear.pen().await;
             let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-            self.signals(&step, &mut written)
+            *sent = Some(self.ear.write(pen, self.signals(&step, &mut written)));
+        }
+        let recorded = match sent.as_mut() {
+            Some(recording) => recording.await.unwrap_or(Err(JournalError::Stopped)),
+            None => Ok(()),
         };
-        self.ear.record(signals).await.map_err(|error| CheckpointError {
+        *sent = None;
+        recorded.map_err(|error| CheckpointError {
             code: match error {
                 JournalError::Fenced => Code::StorageStaleGeneration,
                 JournalError::Stopped => Code::InferenceCancelled,
@@ -147,7 +170,12 @@ pub(super) fn redacted(redaction: &dyn Redaction, mut message: Message) -> Messa
     for part in &mut message.content {
         match part {
             Part::Text { text } => *text = redaction.content(text),
-            Part::Reasoning(reasoning) => reasoning.text = redaction.content(&reasoning.text),
+            Part::Reasoning(reasoning) => {
+                reasoning.text = redaction.content(&reasoning.text);
+                // What a provider sealed is taken back whole or not at all.
+                let safe = |sealed: &Value| redaction.arguments(sealed.clone()) == *sealed;
+                reasoning.sealed = reasoning.sealed.take().filter(safe);
+            }
             Part::ToolCall(call) => call.arguments = redaction.arguments(call.arguments.take()),
             Part::ToolOutput(output) => output.content = redaction.content(&output.content),
             Part::Image(_) => {}
@@ -176,7 +204,38 @@ pub(super) fn opened(history: &[ThreadRecorded], resumed: bool) -> Result<Opened
             }
         }
     }
+    if resumed {
+        let stood = history.iter().rev().find_map(|recorded| recorded.state.get(RECORD));
+        opened.record =
+            stood.and_then(|stood| serde_json::from_value(stood.clone()).ok()).map(Stands::record);
+    }
     Ok(opened)
+}
+
+/// Where a turn stands, as the log has it.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Stands {
+    rounds: u32,
+    usage: RecordedUsage,
+    elapsed_ms: u64,
+}
+
+impl Stands {
+    fn record(self) -> RunRecord {
+        let Stands { rounds, usage, elapsed_ms } = self;
+        RunRecord { rounds, usage, elapsed_ms, ..RunRecord::default() }
+    }
+}
+
+fn stands(record: &RunRecord) -> Value {
+    let RunRecord { rounds, usage, elapsed_ms, .. } = record.clone();
+    serde_json::to_value(Stands { rounds, usage, elapsed_ms }).unwrap_or_default()
+}
+
+/// What the log has of a turn that begins: nothing but what the run cost before.
+pub(super) fn begins_turn(usage: RecordedUsage) -> (String, Value) {
+    (RECORD.to_owned(), stands(&RunRecord { usage, ..RunRecord::default() }))
 }
 
 /// What clears the state of the runs before, when another begins.

@@ -11,8 +11,7 @@ use runyard_llm::inference::{Effort, Inference, Model, Pool, RETRIES_MAX, RetryP
 use runyard_llm::wire::{Endpoint, Wire, WireModel};
 use serde_json::{Map, Value};
 
-use super::Models;
-use super::workspace::TOOLS;
+use super::{Models, TOOLS};
 
 const PROMPT: &str = "You are a careful software engineer. You work in a directory with the tools you are given. Look before you \
 change something, change only what the task needs, and say at the end in a few sentences what you did and found.";

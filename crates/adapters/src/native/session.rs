@@ -1,27 +1,28 @@
 //! One session of the agent: turns, words into them, interrupts, and how it ends.
 
-use std::sync::atomic::AtomicU64;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use runyard_agent::Agent;
 use runyard_agent::checkpoint::Opened;
 use runyard_agent::phase::{RunIdentity, TerminationReason};
 use runyard_agent::plugin::Environment;
-use runyard_agent::run::{self, Begin, RecordedUsage, RunOutcome, RunParts, RunRecord};
+use runyard_agent::run::{self, Begin, Decision, RunOutcome, RunParts, RunRecord};
 use runyard_agent::state::UnknownKeyPolicy;
-use runyard_agent::tool::ActionTool;
+use runyard_agent::tool::{ActionTool, Tool};
 use runyard_backend::{Command, Ending, Journal, JournalError, SessionSpec, Signal, Start};
 use runyard_domain::run::{FailureKind, Task, ThreadRecorded, TurnOutcome};
 use runyard_domain::{Actor, Code, CommandId};
 use runyard_llm::inference::Message;
-use serde_json::Map;
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use super::Models;
 use super::ear::Ear;
 use super::gate::Gated;
-use super::log::{LogCheckpoint, Names, Written, cleared, opened, redacted};
+use super::log::{LogCheckpoint, Names, Written, begins_turn, cleared, opened, redacted};
 use super::profile::Profile;
+use super::question::{ASK, AskTool, answers};
 use super::told::Told;
 use super::workspace::{Workspace, runtime};
 
@@ -36,6 +37,14 @@ pub(super) struct NativeSession {
     model: String,
     opened: Opened,
     turn: Turn,
+}
+
+/// How a turn goes on.
+enum Go {
+    /// From its beginning.
+    Fresh,
+    /// From what is recorded of it, with answers to what it waits for.
+    On(Vec<Decision>),
 }
 
 /// How the session begins.
@@ -96,8 +105,7 @@ impl NativeSession {
     }
 
     async fn turns(mut self, something: &mut mpsc::Receiver<()>) -> Result<(), JournalError> {
-        let names = Arc::new(Names { from: self.opened.messages.len() as u64, next: AtomicU64::new(1) });
-        let mut usage = RecordedUsage::default();
+        let names = Arc::new(Names::new());
         let status = |phase: &str, this: &Self| Signal::Status {
             phase: phase.to_owned(),
             model: Some(this.model.clone()),
@@ -109,11 +117,12 @@ impl NativeSession {
             Turn::Task(text) => {
                 let ready = vec![status("ready", &self), Signal::TurnStarted { command: None }];
                 self.say(text, ready, cleared(&self.spec.history)).await?;
-                Some(false)
+                Some(Go::Fresh)
             }
             Turn::GoesOn => {
+                self.ear.begin_turn();
                 self.ear.record(vec![status("resumed", &self)]).await?;
-                Some(true)
+                Some(Go::On(Vec::new()))
             }
             Turn::Idle => {
                 self.ear.record(vec![status("resumed", &self)]).await?;
@@ -121,10 +130,12 @@ impl NativeSession {
             }
         };
         loop {
-            if let Some(resumed) = next.take() {
-                let outcome = self.turn(resumed, &names, usage).await;
-                usage = outcome.usage.into();
-                if self.over(outcome).await? {
+            while let Some(go) = next.take() {
+                let outcome = self.turn(go, &names).await;
+                if outcome.reason == TerminationReason::Suspended {
+                    let (interrupted, _) = self.ear.turn();
+                    next = Some(Go::On(answers(&self.ear, &outcome, &interrupted).await));
+                } else if self.over(outcome).await? {
                     return Ok(());
                 }
             }
@@ -139,7 +150,7 @@ impl NativeSession {
                 }
             };
             self.say(text, vec![begun(command)], Default::default()).await?;
-            next = Some(false);
+            next = Some(Go::Fresh);
         }
     }
 
@@ -148,8 +159,12 @@ impl NativeSession {
         &mut self,
         text: String,
         mut batch: Vec<Signal>,
-        state: std::collections::BTreeMap<String, serde_json::Value>,
+        mut state: BTreeMap<String, Value>,
     ) -> Result<(), JournalError> {
+        self.ear.begin_turn();
+        let usage = self.opened.record.take().map(|record| record.usage).unwrap_or_default();
+        state.extend([begins_turn(usage)]);
+        self.opened.record = Some(RunRecord { usage, ..RunRecord::default() });
         let message = redacted(self.spec.redaction.as_ref(), Message::user(text));
         let recorded = ThreadRecorded {
             thread: self.thread.clone(),
@@ -163,8 +178,8 @@ impl NativeSession {
         Ok(())
     }
 
-    async fn turn(&mut self, resumed: bool, names: &Arc<Names>, usage: RecordedUsage) -> RunOutcome {
-        let cancellation = self.ear.begin_turn();
+    async fn turn(&mut self, go: Go, names: &Arc<Names>) -> RunOutcome {
+        let (cancellation, inbox) = self.ear.turn();
         let written = Written { messages: self.opened.messages.len() as u64, ..Written::default() };
         let checkpoint = Arc::new(LogCheckpoint {
             ear: Arc::clone(&self.ear),
@@ -172,6 +187,7 @@ impl NativeSession {
             thread: self.thread.clone(),
             names: Arc::clone(names),
             written: Mutex::new(written),
+            sent: tokio::sync::Mutex::default(),
         });
         let parts = RunParts {
             agent: self.agent.clone(),
@@ -182,14 +198,21 @@ impl NativeSession {
             },
             actor: Arc::clone(&self.actor),
             checkpoint,
-            inbox: Arc::clone(&self.ear.inbox),
+            inbox,
             observer: Arc::new(Told { ear: Arc::clone(&self.ear), names: Arc::clone(names) }),
             cancellation,
         };
-        let record = RunRecord { usage, ..RunRecord::default() };
-        let opened = Opened { record: Some(record), ..std::mem::take(&mut self.opened) };
-        let outcome = run::run(parts, Begin { opened, resumed, ..Begin::default() }).await;
+        let (resumed, decisions) = match go {
+            Go::Fresh => (false, Vec::new()),
+            Go::On(decisions) => (true, decisions),
+        };
+        let mut opened = std::mem::take(&mut self.opened);
+        opened.record = Some(opened.record.unwrap_or_default());
+        let outcome = run::run(parts, Begin { opened, resumed, decisions, ..Begin::default() }).await;
         self.opened = outcome.thread.clone();
+        // A turn that is over leaves what the run cost; one that waits goes on with all that is known of it.
+        let cost = || RunRecord { usage: outcome.usage.into(), ..RunRecord::default() };
+        self.opened.record.get_or_insert_with(cost);
         outcome
     }
 
@@ -208,13 +231,8 @@ impl NativeSession {
                 (vec![ended(TurnOutcome::Interrupted)], false)
             }
             TerminationReason::Cancelled => return Ok(true),
-            TerminationReason::Suspended => {
-                let message = "a tool waits for an answer that nobody here can give".to_owned();
-                (
-                    vec![Signal::Ended { ending: Ending::Blocked { code: Code::PermissionDenied, message } }],
-                    true,
-                )
-            }
+            // It goes on when it is answered.
+            TerminationReason::Suspended => return Ok(false),
             TerminationReason::Blocked { reason } => {
                 let ending = Ending::Blocked { code: Code::PermissionDenied, message: reason };
                 (vec![Signal::Ended { ending }], true)
@@ -244,6 +262,7 @@ fn text(task: &Task) -> Result<String, String> {
 fn agent(profile: &Profile, spec: &SessionSpec, ear: &Arc<Ear>, models: &Models) -> Result<Agent, String> {
     let workspace = Workspace {
         root: spec.directory.clone(),
+        sight: Arc::clone(&spec.sight),
         processes: Arc::clone(&spec.processes),
         environment: spec.environment.clone(),
     };
@@ -252,8 +271,11 @@ fn agent(profile: &Profile, spec: &SessionSpec, ear: &Arc<Ear>, models: &Models)
         run::loop_environment(Map::new()).map_err(|error| error.to_string())?;
     environment.install(&Gated(Arc::clone(ear))).map_err(|error| error.to_string())?;
     for name in &profile.tools {
-        let tool = ActionTool::new(&runtime, name).map_err(|error| error.to_string())?;
-        environment.add_tool(Arc::new(tool)).map_err(|error| error.to_string())?;
+        let tool: Arc<dyn Tool> = match name.as_str() {
+            ASK => Arc::new(AskTool::new()?),
+            name => Arc::new(ActionTool::new(&runtime, name).map_err(|error| error.to_string())?),
+        };
+        environment.add_tool(tool).map_err(|error| error.to_string())?;
     }
     let tools = environment.tools().map(|tool| tool.descriptor().spec()).collect::<Vec<_>>().into();
     Ok(Agent {

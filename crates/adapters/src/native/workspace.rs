@@ -3,49 +3,47 @@
 //!
 //! Whether a call may be made is the gate's to say; here is only what it does.
 
+mod search;
+mod shell;
+
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use runyard_actions::{ActionError, Context, Exposure, Runtime, action, fields};
+use runyard_actions::{ActionError, Context, Exposure, Runtime, action};
 use runyard_backend::beneath::{self, EntryKind};
-use runyard_backend::{Exit, Launch, Processes};
+use runyard_backend::{Processes, Sight};
 use runyard_domain::Surface;
-use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncRead, AsyncReadExt};
+use serde::Deserialize;
 
-/// The names of the tools.
-pub const TOOLS: [&str; 6] = ["read", "list", "search", "write", "patch", "shell"];
+use self::search::search;
+use self::shell::shell;
 
 /// So much of a file is read for the model.
 const READ_BYTES_MAX: u64 = 64 * 1024;
-/// So much of a file is looked through or edited.
+/// So much of a file is looked through. A larger one cannot be edited.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// So many entries of a directory are listed.
 const ENTRIES_MAX: usize = 1_000;
-/// So many files are looked through.
-const FILES_SEARCHED_MAX: usize = 20_000;
-/// So deep directories are gone into.
-const DEPTH_MAX: usize = 64;
-/// So many places are found.
-const MATCHES_MAX: usize = 200;
-/// The longest line that is shown of a place.
-const MATCH_BYTES_MAX: usize = 300;
-/// So much of what a command prints is read for the model, of its beginning and of its end.
-const OUTPUT_BYTES_MAX: usize = 16 * 1024;
-/// So long a command may take unless it says less.
-const SHELL_TIMEOUT_MS: u64 = 10 * 60 * 1000;
-/// So much of what a command prints is read at a time.
-const PIECE_BYTES_MAX: usize = 8 * 1024;
-/// Directories that nobody wants searched.
-const NOT_SEARCHED: [&str; 3] = [".git", "node_modules", "target"];
 
 /// Where the tools work.
 pub(super) struct Workspace {
     pub(super) root: PathBuf,
+    pub(super) sight: Arc<dyn Sight>,
     pub(super) processes: Arc<dyn Processes>,
     pub(super) environment: BTreeMap<String, String>,
+}
+
+impl Workspace {
+    /// The beginning of a file, and whether it is all of it.
+    fn beginning(&self, path: &str) -> io::Result<(Vec<u8>, bool)> {
+        let mut bytes = beneath::read(&self.root, path, FILE_BYTES_MAX + 1)?;
+        let max = usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX);
+        let whole = bytes.len() <= max;
+        bytes.truncate(max);
+        Ok((bytes, whole))
+    }
 }
 
 /// The tools as a runtime of actions.
@@ -84,8 +82,8 @@ fn many() -> usize {
 async fn read(input: ReadInput, ctx: &Context) -> Result<String, ActionError> {
     let workspace = ctx.service::<Workspace>()?;
     let path = input.path.clone();
-    let bytes = ctx
-        .blocking(move || beneath::read(&workspace.root, &path, FILE_BYTES_MAX))
+    let (bytes, whole) = ctx
+        .blocking(move || workspace.beginning(&path))
         .await?
         .map_err(|error| failed(format!("cannot read {}: {error}", input.path)))?;
     let text = String::from_utf8_lossy(&bytes);
@@ -97,7 +95,12 @@ async fn read(input: ReadInput, ctx: &Context) -> Result<String, ActionError> {
         shown.truncate(shown.floor_char_boundary(max));
     }
     let last = input.from_line - 1 + shown.lines().count();
-    if last < all {
+    if !whole {
+        let from = input.from_line;
+        shown.push_str(&format!(
+            "\n[lines {from} to {last}; only the first {FILE_BYTES_MAX} bytes of it can be read]"
+        ));
+    } else if last < all {
         shown.push_str(&format!("\n[lines {} to {last} of {all}]", input.from_line));
     }
     Ok(shown)
@@ -128,83 +131,6 @@ async fn list(input: ListInput, ctx: &Context) -> Result<Vec<String>, ActionErro
         EntryKind::File | EntryKind::Other => entry.name,
     };
     Ok(entries.into_iter().map(name).collect())
-}
-
-#[derive(Deserialize, schemars::JsonSchema)]
-struct SearchInput {
-    /// A regular expression.
-    #[schemars(length(min = 1, max = 1000))]
-    pattern: String,
-    /// The directory, from the root of the workspace on.
-    #[serde(default = "here")]
-    path: String,
-}
-
-#[derive(Serialize, schemars::JsonSchema)]
-struct Found {
-    /// Each as `path:line: text`.
-    matches: Vec<String>,
-    /// Whether there may be more.
-    more: bool,
-}
-
-/// Searches the text files of the workspace for a regular expression.
-#[action(crate = "runyard_actions")]
-async fn search(input: SearchInput, ctx: &Context) -> Result<Found, ActionError> {
-    let workspace = ctx.service::<Workspace>()?;
-    let pattern = regex::bytes::Regex::new(&input.pattern)
-        .map_err(|error| failed(format!("the pattern is no regular expression: {error}")))?;
-    let found = ctx.blocking(move || look(&workspace, &input.path, &pattern)).await?;
-    found.map_err(|error| failed(format!("cannot search: {error}")))
-}
-
-fn look(workspace: &Workspace, path: &str, pattern: &regex::bytes::Regex) -> std::io::Result<Found> {
-    let mut found = Found { matches: Vec::new(), more: false };
-    let mut left = vec![(path.trim_matches('/').to_owned(), 0)];
-    let mut files = 0;
-    while let Some((folder, depth)) = left.pop() {
-        for entry in beneath::entries(&workspace.root, &folder, FILES_SEARCHED_MAX)?.into_iter().rev() {
-            let inner = match folder.as_str() {
-                "." | "" => entry.name.clone(),
-                folder => format!("{folder}/{}", entry.name),
-            };
-            match entry.kind {
-                EntryKind::Directory if depth < DEPTH_MAX && !NOT_SEARCHED.contains(&entry.name.as_str()) => {
-                    left.push((inner, depth + 1));
-                }
-                EntryKind::File => {
-                    files += 1;
-                    if files > FILES_SEARCHED_MAX || found.matches.len() >= MATCHES_MAX {
-                        found.more = true;
-                        return Ok(found);
-                    }
-                    // One that went meanwhile, or may not be read, holds nothing to be found.
-                    let bytes = beneath::read(&workspace.root, &inner, FILE_BYTES_MAX).unwrap_or_default();
-                    if !bytes.contains(&0) {
-                        places(&inner, &bytes, pattern, &mut found);
-                    }
-                }
-                EntryKind::Directory | EntryKind::Other => {}
-            }
-        }
-    }
-    found.matches.sort();
-    Ok(found)
-}
-
-fn places(path: &str, bytes: &[u8], pattern: &regex::bytes::Regex, found: &mut Found) {
-    for (line, number) in bytes.split(|byte| *byte == b'\n').zip(1..) {
-        if !pattern.is_match(line) {
-            continue;
-        }
-        if found.matches.len() >= MATCHES_MAX {
-            found.more = true;
-            return;
-        }
-        let mut text = String::from_utf8_lossy(line).into_owned();
-        text.truncate(text.floor_char_boundary(MATCH_BYTES_MAX));
-        found.matches.push(format!("{path}:{number}: {text}"));
-    }
 }
 
 #[derive(Deserialize, schemars::JsonSchema)]
@@ -256,8 +182,11 @@ async fn patch(input: PatchInput, ctx: &Context) -> Result<String, ActionError> 
     let PatchInput { path, edits } = input;
     let target = path.clone();
     ctx.blocking(move || {
-        let bytes = beneath::read(&workspace.root, &target, FILE_BYTES_MAX)
-            .map_err(|error| format!("cannot read {target}: {error}"))?;
+        let (bytes, whole) =
+            workspace.beginning(&target).map_err(|error| format!("cannot read {target}: {error}"))?;
+        if !whole {
+            return Err(format!("{target} is larger than {FILE_BYTES_MAX} bytes; nothing was changed"));
+        }
         let text = String::from_utf8(bytes).map_err(|_| format!("{target} is no text"))?;
         let text = edited(text, &edits)?;
         beneath::write(&workspace.root, &target, text.as_bytes())
@@ -297,125 +226,6 @@ pub(super) fn patch_text(path: &str, edits: &[Edit]) -> String {
     text
 }
 
-#[derive(Deserialize, schemars::JsonSchema)]
-struct ShellInput {
-    /// The command, as bash reads it. It runs in the root of the workspace.
-    #[schemars(length(min = 1, max = 20_000))]
-    command: String,
-    /// How long it may take.
-    #[serde(default = "shell_timeout")]
-    #[schemars(range(min = 1, max = 3_600_000))]
-    timeout_ms: u64,
-}
-
-fn shell_timeout() -> u64 {
-    SHELL_TIMEOUT_MS
-}
-
-#[derive(Serialize, schemars::JsonSchema)]
-struct Ran {
-    /// Its exit code, or 128 and the signal that ended it.
-    exit_code: i32,
-    /// What it printed, both streams in the order in which it came; the middle of a long one is left out.
-    output: String,
-}
-
-/// Runs a command in the workspace.
-#[action(crate = "runyard_actions", side_effects = "destructive", requires_confirmation = false)]
-async fn shell(input: ShellInput, ctx: &Context) -> Result<Ran, ActionError> {
-    let workspace = ctx.service::<Workspace>()?;
-    let launch = Launch {
-        program: PathBuf::from("bash"),
-        arguments: vec!["-c".to_owned(), input.command],
-        directory: workspace.root.clone(),
-        environment: workspace.environment.clone(),
-    };
-    let mut process = workspace.processes.start(launch).await.map_err(|error| failed(error.to_string()))?;
-    drop(process.stdin.take());
-    let mut printed = Printed::default();
-    let running = async {
-        let (mut out, mut err) = (process.stdout.take(), process.stderr.take());
-        while out.is_some() || err.is_some() {
-            tokio::select! {
-                piece = piece(&mut out), if out.is_some() => {
-                    if let Some(text) = piece {
-                        printed.push(&text);
-                        ctx.logger().info(text, fields! {});
-                    }
-                }
-                piece = piece(&mut err), if err.is_some() => {
-                    if let Some(text) = piece {
-                        printed.push(&text);
-                        ctx.logger().warn(text, fields! {});
-                    }
-                }
-            }
-        }
-        process.custody.wait().await
-    };
-    let exit = match tokio::time::timeout(Duration::from_millis(input.timeout_ms), running).await {
-        Ok(exit) => exit.map_err(|error| failed(error.to_string()))?,
-        Err(_) => {
-            // What it started goes too, before anybody is told.
-            let _ = process.custody.stop().await;
-            let output = printed.shown();
-            return Err(failed(format!("not done within {} ms, and stopped.\n{output}", input.timeout_ms)));
-        }
-    };
-    let exit_code = match exit {
-        Exit::Code(code) => code,
-        Exit::Signal(signal) => 128 + signal,
-    };
-    Ok(Ran { exit_code, output: printed.shown() })
-}
-
-type Pipe = std::pin::Pin<Box<dyn AsyncRead + Send>>;
-
-/// The next piece; at its end the pipe is taken away.
-async fn piece(pipe: &mut Option<Pipe>) -> Option<String> {
-    let mut buffer = vec![0; PIECE_BYTES_MAX];
-    let read = match pipe {
-        Some(open) => open.read(&mut buffer).await.unwrap_or(0),
-        None => 0,
-    };
-    if read == 0 {
-        *pipe = None;
-        return None;
-    }
-    Some(String::from_utf8_lossy(&buffer[..read]).into_owned())
-}
-
-/// What a command printed, as far as the model reads it.
-#[derive(Default)]
-struct Printed {
-    head: String,
-    tail: String,
-    omitted: usize,
-}
-
-impl Printed {
-    fn push(&mut self, mut text: &str) {
-        if self.head.len() < OUTPUT_BYTES_MAX {
-            let end = text.floor_char_boundary(OUTPUT_BYTES_MAX - self.head.len());
-            self.head.push_str(&text[..end]);
-            text = &text[end..];
-        }
-        self.tail.push_str(text);
-        if self.tail.len() > OUTPUT_BYTES_MAX {
-            let from = self.tail.ceil_char_boundary(self.tail.len() - OUTPUT_BYTES_MAX);
-            self.omitted += from;
-            self.tail.drain(..from);
-        }
-    }
-
-    fn shown(&self) -> String {
-        match self.omitted {
-            0 => format!("{}{}", self.head, self.tail),
-            omitted => format!("{}\n[{omitted} bytes are left out]\n{}", self.head, self.tail),
-        }
-    }
-}
-
 fn failed<T: Into<String>>(message: T) -> ActionError {
     ActionError::application("TOOL_FAILED", message)
 }
@@ -430,20 +240,5 @@ mod tests {
         assert_eq!(edited("a b c".into(), &[edit("b", "x"), edit("x c", "y")]).unwrap(), "a y");
         assert!(edited("a b b".into(), &[edit("b", "x")]).unwrap_err().contains("2 times"));
         assert!(edited("a".into(), &[edit("a", "b"), edit("a", "c")]).unwrap_err().contains("edit 2"));
-    }
-
-    #[test]
-    fn b09_of_much_output_the_beginning_and_the_end_are_read() {
-        let mut printed = Printed::default();
-        for n in 0..10_000 {
-            printed.push(&format!("line {n} ü\n"));
-        }
-        let shown = printed.shown();
-        assert!(shown.starts_with("line 0 ü\n") && shown.ends_with("line 9999 ü\n"));
-        assert!(shown.contains("bytes are left out]") && shown.len() < 2 * OUTPUT_BYTES_MAX + 64);
-        let mut little = Printed::default();
-        little.push("a\n");
-        little.push("b\n");
-        assert_eq!(little.shown(), "a\nb\n");
     }
 }

@@ -164,6 +164,7 @@ impl Scene {
             start,
             history: Vec::new(),
             redaction: Arc::new(Unchanged),
+            sight: Arc::new(Unchanged),
             directory: self.root.path().to_owned(),
             home: self.root.path().join("home"),
             notes: self.root.path().join("notes"),

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
 use super::{Bench, Part, PlainProcesses, Recorder, check_order};
-use crate::{Access, Answer, Command, Redaction, Session, SessionSpec, Signal, Start};
+use crate::{Access, Answer, Command, Redaction, Session, SessionSpec, Sight, Signal, Start};
 
 /// So often is looked where nothing tells of a change.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -133,6 +133,7 @@ impl Stage {
             start,
             history: Vec::new(),
             redaction: Arc::new(Unchanged),
+            sight: Arc::new(Unchanged),
             directory: self.directory(),
             home: self.root.path().join("home"),
             notes: self.root.path().join("notes"),
@@ -158,8 +159,13 @@ impl Stage {
 
     /// Opens a session.
     pub async fn open(&self, bench: &dyn Bench, part: &Part, start: Start, recorder: &Arc<Recorder>) -> Live {
-        let turn_active = matches!(start, Start::Resume { turn_active: true, .. });
         let spec = SessionSpec { history: self.history(recorder), ..self.spec(part, start) };
+        self.play(bench, spec, recorder).await
+    }
+
+    /// Opens a session with what it is given.
+    pub async fn play(&self, bench: &dyn Bench, spec: SessionSpec, recorder: &Arc<Recorder>) -> Live {
+        let turn_active = matches!(spec.start, Start::Resume { turn_active: true, .. });
         let session = bench.backend().open(spec, recorder.clone()).await.expect("the session opens");
         let recorder = Arc::clone(recorder);
         Live { session, recorder, answered: BTreeSet::new(), patience: self.patience, turn_active }
@@ -176,6 +182,12 @@ impl Redaction for Unchanged {
 
     fn arguments(&self, arguments: Value) -> Value {
         arguments
+    }
+}
+
+impl Sight for Unchanged {
+    fn may_read(&self, _: &str) -> bool {
+        true
     }
 }
 
