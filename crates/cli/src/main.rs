@@ -28,6 +28,7 @@ mod open;
 mod patches;
 mod projects;
 mod redact;
+mod replay;
 mod run;
 mod secrets;
 mod trust;
@@ -83,6 +84,7 @@ fn run(arguments: Vec<OsString>, serves: bool) -> anyhow::Result<u8> {
         open::command(home.clone()),
         mcp::command(home.clone()),
         run::command(home.clone()),
+        replay::command(home.clone()),
         approvals::command(home.clone()),
         artifacts::command(home.clone()),
         log::command(home.clone()),

@@ -5,6 +5,7 @@
 
 mod events;
 mod lists;
+mod replay;
 mod single;
 
 use std::io::IsTerminal;
@@ -33,6 +34,7 @@ pub(crate) fn for_people(action: &str, data: Value) -> Value {
         "audit_list" => lists::audit(&data),
         "run_diff" => lists::changes(&data),
         "run_show" | "run_cancel" => single::run(&data["run"]),
+        "run_replay" => replay::replayed(&data["replay"]),
         "run_command" => single::command(&data),
         "approval_show" => single::approval(&data["approval"]),
         "approval_resolve" => single::resolved(&data["approval"]),

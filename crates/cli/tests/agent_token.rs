@@ -90,6 +90,7 @@ fn tries(own: &str, asked: &Value, other: &str, other_asked: &Value) -> Vec<Try>
         of("GET", "/metrics", None, denied, "metrics"),
         of("GET", &format!("/runs/{other}"), None, hidden, "run_show"),
         of("GET", &format!("/runs/{other}/events"), None, hidden, "run_events"),
+        of("GET", &format!("/runs/{other}/replay"), None, hidden, "run_replay"),
         of("GET", &format!("/runs/{other}/stream"), None, hidden, "run_stream"),
         of("GET", &format!("/approvals?run={other}"), None, hidden, "approval_list"),
         of("GET", &other_approval, None, hidden, "approval_show"),

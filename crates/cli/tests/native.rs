@@ -8,53 +8,13 @@
 
 mod support;
 
-use std::path::Path;
-
 use runyard_backend::failpoint::FAILPOINTS;
-use runyard_demo_provider::{DemoProvider, Options};
 use serde_json::{Value, json};
 
-use support::api::{Api, Yard, left_of, times};
+use support::api::{left_of, times};
 use support::mortal::Mortal;
+use support::native::{KEY, Native};
 use support::{Hub, eventually};
-
-/// The provider's key. No form gives it away: only who knows it can take it out.
-const KEY: &str = "b4ttery-staple-plain-words-2218";
-
-/// A hub whose agent `mine` is our own loop, on a provider of ours.
-struct Native {
-    yard: Yard,
-    provider: DemoProvider,
-}
-
-impl Native {
-    fn new(more: &str) -> Self {
-        let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let scenarios = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/native"));
-        let options = Options { keys: vec![KEY.to_owned()], scenarios, ..Options::default() };
-        let provider = executor.block_on(DemoProvider::start_with(options)).unwrap();
-        let configuration = format!(
-            "[backend.mine]\nkind = \"native\"\nbase_url = {:?}\nmodel = \"demo\"\n{more}\n[agent.mine]\nbackend = \"mine\"\n",
-            provider.url()
-        );
-        let native = Native { yard: Yard::new(&configuration, &[]), provider };
-        let auth = json!({ "OPENAI_API_KEY": KEY }).to_string();
-        let ran = native.yard.home.run_with(["secrets", "set", "mine", "auth.json"], auth.as_bytes());
-        assert_eq!(ran.exit, 0, "{} {}", ran.stdout, ran.stderr);
-        native
-    }
-
-    fn start(&self, api: &Api, task: &str, more: &Value) -> String {
-        let mut new = json!({"task": task, "agent": "mine", "workspace": self.yard.place(),
-            "executionPolicy": {"changes": "keep"}});
-        new.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        api.post("/runs", &new)["run"]["id"].as_str().unwrap().to_owned()
-    }
-
-    fn file(&self, run: &str, name: &str) -> Option<String> {
-        std::fs::read_to_string(self.yard.home.path(&format!("edge/runs/{run}/checkout/{name}"))).ok()
-    }
-}
 
 fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["type"] == kind).map(|event| &event["payload"]).collect()
@@ -105,6 +65,17 @@ fn j01_j02_an_agent_of_our_own_asks_acts_and_goes_on_and_all_of_it_is_in_one_log
     let last = asked.last().unwrap().body.to_string();
     assert!(last.contains("The tool was called."), "the model reads what was said before: {last}");
     drop(hub);
+
+    // Both are derived from their logs again, also without a hub that runs.
+    let replayed = |run: &str| native.yard.home.run(["replay", run]).data()["replay"].clone();
+    let (first, second) = (replayed(&run), replayed(&next));
+    assert_eq!([&first["differences"], &second["differences"]], [&json!([]), &json!([])]);
+    let thread = |replay: &Value| {
+        ["messages", "messagesBefore", "runsBefore", "calls", "callsOpen"]
+            .map(|name| replay["thread"][name].as_u64())
+    };
+    assert_eq!(thread(&first), [4, 0, 0, 1, 0].map(Some));
+    assert_eq!(thread(&second), [6, 4, 1, 1, 0].map(Some));
 }
 
 #[test]

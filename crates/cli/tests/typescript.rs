@@ -77,7 +77,7 @@ fn what_actions_answer_has_the_generated_types() {
     );
     api.until(run, "completed");
 
-    let about_the_run = ["run_show", "run_events", "artifact_list"];
+    let about_the_run = ["run_show", "run_events", "run_replay", "artifact_list"];
     about_the_run.iter().for_each(|action| drop(call(action, json!({ "id": run }))));
     call("artifact_get", json!({ "id": run, "artifact": "patch" }));
     call("run_undo", json!({ "id": run }));

@@ -21,6 +21,7 @@ pub mod plain;
 mod policy;
 mod prompts;
 mod refused;
+mod replay;
 mod rule_view;
 mod run_input;
 mod run_view;
@@ -43,6 +44,7 @@ pub use run_view::RunView;
 pub fn actions() -> Vec<Result<Action, DefinitionError>> {
     [
         runs::actions(),
+        replay::actions(),
         diffs::actions(),
         artifacts::actions(),
         approvals::actions(),

@@ -33,6 +33,7 @@ fn j06_every_action_says_who_may_call_it() {
         ("run_events",       "GET /api/v1/runs/{id}/events",        "read",  "-",      may::RUNS_READ),
         ("run_cancel",       "POST /api/v1/runs/{id}/cancel",       "write", "-",      may::RUNS_WRITE),
         ("run_command",      "POST /api/v1/runs/{id}/commands",     "write", "-",      may::RUNS_WRITE),
+        ("run_replay",       "GET /api/v1/runs/{id}/replay",        "read",  "-",      may::RUNS_READ),
         ("run_diff",         "GET /api/v1/runs/{id}/diff",          "read",  "-",      may::RUNS_READ),
         ("run_diff_file",    "GET /api/v1/runs/{id}/diff/{file}",   "read",  "-",      may::RUNS_READ),
         ("run_apply",        "POST /api/v1/runs/{id}/apply",        "write", "people", may::RUNS_WRITE),

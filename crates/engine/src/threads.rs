@@ -1,5 +1,6 @@
 //! The conversations that our own agent keeps in the logs of its runs, put together again for a session that goes on with one.
 
+use runyard_domain::RunId;
 use runyard_domain::run::{Failure, FailureKind, Run, RunEvent, ThreadRecorded};
 use runyard_store::LoggedEvent;
 
@@ -24,34 +25,43 @@ impl Engine {
         run: &Run,
     ) -> Result<Result<Vec<Vec<ThreadRecorded>>, Failure>, EngineError> {
         let (mut bytes, mut of_runs) = (0, Vec::new());
-        of_runs.push(self.of_thread(run, &mut bytes).await?);
+        let earlier = self.earlier_in_thread(run).await?;
+        for id in std::iter::once(run.id).chain(earlier) {
+            if of_runs.len() >= RUNS_MAX {
+                return Ok(Err(too_long()));
+            }
+            of_runs.push(self.of_thread(id, &mut bytes).await?);
+            if bytes > BYTES_MAX {
+                return Ok(Err(too_long()));
+            }
+        }
+        Ok(Ok(parts(of_runs.into_iter().rev().flatten())))
+    }
+
+    /// The runs that had part in the conversation before this one, the latest first; no more than may share one.
+    pub(crate) async fn earlier_in_thread(&self, run: &Run) -> Result<Vec<RunId>, EngineError> {
+        let mut earlier = Vec::new();
         let mut before = run.created.parent_run_id.filter(|_| run.created.thread.is_some());
-        while let Some(id) = before {
+        while let Some(id) = before.filter(|_| earlier.len() < RUNS_MAX) {
             let parent = self.run(id).await?.run;
             if parent.thread != run.created.thread {
                 break;
             }
-            if of_runs.len() >= RUNS_MAX || bytes > BYTES_MAX {
-                return Ok(Err(too_long()));
-            }
-            of_runs.push(self.of_thread(&parent, &mut bytes).await?);
+            earlier.push(id);
             before = parent.created.parent_run_id.filter(|_| parent.created.thread.is_some());
         }
-        if bytes > BYTES_MAX {
-            return Ok(Err(too_long()));
-        }
-        Ok(Ok(parts(of_runs.into_iter().rev().flatten())))
+        Ok(earlier)
     }
 
     /// What one run recorded of its conversation, with the size of each record, up to where it is too much.
     async fn of_thread(
         &self,
-        run: &Run,
+        run: RunId,
         bytes: &mut usize,
     ) -> Result<Vec<(usize, ThreadRecorded)>, EngineError> {
         let (mut after, mut found) = (0, Vec::new());
         loop {
-            let events = self.events(run.id, after, PAGE).await?;
+            let events = self.events(run, after, PAGE).await?;
             let Some(last) = events.last().filter(|_| *bytes <= BYTES_MAX) else { return Ok(found) };
             after = last.sequence;
             for event in &events {

@@ -134,6 +134,12 @@ impl Chain {
         Ok(())
     }
 
+    /// Goes on from the bytes of the next event although it does not follow, so that what comes after it can be looked at too.
+    pub fn go_on_from(&mut self, body: &[u8]) {
+        self.head = Some(Hash::of(body));
+        self.sequence += 1;
+    }
+
     fn step(&mut self, event: &LoggedEvent) -> Result<(), BreakKind> {
         if event.sequence != self.sequence + 1 {
             return Err(BreakKind::Missing);

@@ -5,6 +5,7 @@
 pub(crate) mod api;
 pub(crate) mod codex;
 pub(crate) mod mortal;
+pub(crate) mod native;
 pub(crate) mod poem;
 pub(crate) mod spy;
 pub(crate) mod terminal;

@@ -81,6 +81,8 @@ export interface HubActions {
   run_events: { input: RunEventsInput; output: RunEventsOutput };
   /** List runs, newest first. */
   run_list: { input: RunListInput; output: RunListOutput };
+  /** Derive a run from its log again, and say where what is stored differs. */
+  run_replay: { input: RunReplayInput; output: RunReplayOutput };
   /** Show a run: where it stands, what it was asked for, and what came of it. */
   run_show: { input: RunShowInput; output: RunShowOutput };
   /** Take back what a run applied: a new run, which asks before it does. */
@@ -569,6 +571,16 @@ export interface DiffView {
   commit?: string;
 }
 
+/** Something that is stored otherwise than the log says. */
+export interface DifferenceView {
+  /** What: a field of the run, an approval, an event by its place, or the conversation. */
+  field: string;
+  /** What the log says, or has to say there. */
+  derived: unknown;
+  /** What is stored. */
+  stored: unknown;
+}
+
 export interface EdgeCounts {
   /** How many are connected. */
   connected: number;
@@ -605,6 +617,26 @@ export type EffectWord =
   | "ask"
   /** It is not done. */
   | "deny";
+
+/** A state that a run entered. */
+export interface EnteredView {
+  /** Which. */
+  state:
+    | "created"
+    | "planned"
+    | "accepted"
+    | "preparing"
+    | "running"
+    | "needs_approval"
+    | "applying"
+    | "completed"
+    | "failed"
+    | "cancelled";
+  /** By the event at this place. */
+  sequence: number;
+  /** When. */
+  at: string;
+}
 
 /** One entry of the audit. */
 export interface EntryView {
@@ -1068,6 +1100,32 @@ export type Reach =
   /** As for the run; and a rule allows this command, path, host or target in the workspace, until it is removed. */
   | "project";
 
+/** A run, derived from its log again. */
+export interface ReplayView {
+  /** The run. */
+  runId: string;
+  /** How many events were folded: all, unless one of them cannot be. */
+  events: number;
+  /** The hash of the last of them. */
+  head?: string;
+  /** The states that it entered, in their order. */
+  states: EnteredView[];
+  /** How many further ones are not listed. */
+  statesLeftOut?: number;
+  /** The run as its log says that it is; absent where not even its first event can be read. */
+  derived?: RunView;
+  /** The SHA-256 of what was derived, the same for every replay of the same log. */
+  digest?: string;
+  /** The conversation, where the run's backend keeps it in the log. */
+  thread?: ThreadView;
+  /** What is stored otherwise than the log says. */
+  differences: DifferenceView[];
+  /** How many further differences are not listed. */
+  differencesLeftOut?: number;
+  /** Whether nothing differs. */
+  same: boolean;
+}
+
 export interface ReviewRunInput {
   /** The id of the run to review. */
   run: string;
@@ -1266,6 +1324,16 @@ export interface RunListOutput {
   next?: string;
 }
 
+export interface RunReplayInput {
+  /** The run's id. */
+  id: string;
+}
+
+export interface RunReplayOutput {
+  /** What came of it. */
+  replay: ReplayView;
+}
+
 /** One run. */
 export interface RunShowInput {
   /** The run's id. */
@@ -1459,6 +1527,22 @@ export type TaskView =
       /** Its input; not in lists. */
       input?: unknown;
     };
+
+/** A conversation, as the logs of its runs say it went. */
+export interface ThreadView {
+  /** How many messages it has. */
+  messages: number;
+  /** How many of them were there before this run. */
+  messagesBefore: number;
+  /** How many runs had part in it before this one. */
+  runsBefore: number;
+  /** How many calls of tools it has. */
+  calls: number;
+  /** How many calls of this run have no result. */
+  callsOpen: number;
+  /** The SHA-256 of the messages and of the agent's state. */
+  digest: string;
+}
 
 export interface TokenCreateInput {
   /** Whose it is, or what for: the name that its holder acts under. */

@@ -1,0 +1,46 @@
+//! A hub whose agent is our own loop, on a model provider on this machine.
+
+use std::path::Path;
+
+use runyard_demo_provider::{DemoProvider, Options};
+use serde_json::{Value, json};
+
+use super::api::{Api, Yard};
+
+/// The provider's key. No form gives it away: only who knows it can take it out.
+pub(crate) const KEY: &str = "b4ttery-staple-plain-words-2218";
+
+/// A hub whose agent `mine` is our own loop, on a provider of ours.
+pub(crate) struct Native {
+    pub(crate) yard: Yard,
+    pub(crate) provider: DemoProvider,
+}
+
+impl Native {
+    pub(crate) fn new(more: &str) -> Self {
+        let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let scenarios = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/native"));
+        let options = Options { keys: vec![KEY.to_owned()], scenarios, ..Options::default() };
+        let provider = executor.block_on(DemoProvider::start_with(options)).unwrap();
+        let configuration = format!(
+            "[backend.mine]\nkind = \"native\"\nbase_url = {:?}\nmodel = \"demo\"\n{more}\n[agents.mine]\nbackend = \"mine\"\n",
+            provider.url()
+        );
+        let native = Native { yard: Yard::new(&configuration, &[]), provider };
+        let auth = json!({ "OPENAI_API_KEY": KEY }).to_string();
+        let ran = native.yard.home.run_with(["secrets", "set", "mine", "auth.json"], auth.as_bytes());
+        assert_eq!(ran.exit, 0, "{} {}", ran.stdout, ran.stderr);
+        native
+    }
+
+    pub(crate) fn start(&self, api: &Api, task: &str, more: &Value) -> String {
+        let mut new = json!({"task": task, "agent": "mine", "workspace": self.yard.place(),
+            "executionPolicy": {"changes": "keep"}});
+        new.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        api.post("/runs", &new)["run"]["id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn file(&self, run: &str, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.yard.home.path(&format!("edge/runs/{run}/checkout/{name}"))).ok()
+    }
+}
