@@ -7,7 +7,7 @@ pub(crate) mod part;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use runyard::{ActionError, Code};
-use runyard_surfaces::cli::{ExtraCommand, ExtraRun, cancelled_by_signal, compare_manifests};
+use runyard_surfaces::cli::{ExtraCommand, ExtraRun, Interrupts, compare_manifests};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -143,7 +143,7 @@ async fn carry(home: &Home, hub: &mut AnyHub, does: Does, matches: &ArgMatches) 
             call(client, "run_apply", input).await?
         }
     };
-    to_the_end(home, hub, &made, Shown::asked_for(matches), applying, &cancelled_by_signal()).await
+    to_the_end(home, hub, &made, Shown::asked_for(matches), applying, &Interrupts::listen()).await
 }
 
 /// A run that waits for its changes to be applied.
@@ -186,5 +186,5 @@ async fn settle(
         answered.map_err(|error| for_somebody_else(error, &approval))?;
         run["run"]["openApprovals"] = Value::Null;
     }
-    from_here(home, hub, &run, shown, &cancelled_by_signal()).await
+    from_here(home, hub, &run, shown, &Interrupts::listen()).await
 }

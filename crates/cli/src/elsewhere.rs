@@ -74,7 +74,7 @@ impl OnTheHub {
 }
 
 /// A key that nobody else uses.
-fn fresh_key() -> String {
+pub(crate) fn fresh_key() -> String {
     let random = || RandomState::new().build_hasher().finish();
     format!("cli-{:016x}{:016x}", random(), random())
 }

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     let is = |word: &str| arguments.first().is_some_and(|command| command == word);
     runyard::start_logging(if is("up") { "info" } else { "warn" });
     // Whatever may have to be a hub works on all cores.
-    let serves = is("up") || is("run") || is("init") || is("mcp");
+    let serves = is("up") || is("run") || is("chat") || is("init") || is("mcp");
     let exit = run(arguments.clone(), serves).unwrap_or_else(|error| {
         let error = ActionError::new(Code::ValidationError, format!("Cannot start: {error:#}."));
         show_failure(&arguments, error)
@@ -84,6 +84,7 @@ fn run(arguments: Vec<OsString>, serves: bool) -> anyhow::Result<u8> {
         open::command(home.clone()),
         mcp::command(home.clone()),
         run::command(home.clone()),
+        run::chat::command(home.clone()),
         replay::command(home.clone()),
         approvals::command(home.clone()),
         artifacts::command(home.clone()),

@@ -4,6 +4,7 @@
 
 mod answers;
 mod ask;
+pub(crate) mod chat;
 mod follow;
 pub(crate) mod form;
 pub(crate) mod lasting;
@@ -19,9 +20,8 @@ use std::path::Path;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use runyard::{ActionError, Code, Envelope};
-use runyard_surfaces::cli::{ExtraCommand, ExtraRun, cancelled_by_signal, show_data};
+use runyard_surfaces::cli::{ExtraCommand, ExtraRun, Interrupts, show_data};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::approvals::milliseconds;
 use crate::home::Home;
@@ -40,6 +40,8 @@ pub(crate) enum Shown {
     Events,
     /// Only the end.
     Json,
+    /// Only what the agent says.
+    Words,
 }
 
 impl Shown {
@@ -64,28 +66,10 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
              waiting.",
         )
         .arg(Arg::new("task").value_name("TASK").required(true).help("What is to be done"))
-        .arg(flag("agent", "AGENT", "The agent profile; demo without, or that of the run to continue"))
-        .arg(flag("workspace", "DIR", "The workspace: a directory, an id or a label; here without"))
-        .arg(flag("backend", "PROFILE", "Another backend profile than the agent's"))
-        .arg(flag("continue", "RUN", "Go on from this run: same session, same conversation"))
-        .arg(flag("timeout-ms", "MS", "How long it may take, not counting approvals"))
-        .arg(
-            flag("budget-tokens", "TOKENS", "How many tokens it may use, in and out together; it fails beyond")
-                .value_parser(clap::value_parser!(u64)),
-        )
+        .args(flags())
         .arg(
             flag("keep-open", "TIME", "Keep it open for further turns, so long after each: 90s, 10m, 2h")
                 .value_parser(milliseconds),
-        )
-        .arg(
-            flag("approval", "WHEN", "Whether people may be asked; what would be asked is denied otherwise")
-                .value_parser(["ask", "never"]),
-        )
-        .arg(
-            Arg::new("keep")
-                .long("keep")
-                .action(ArgAction::SetTrue)
-                .help("Leave what it changed in its own copy; \"runyard apply\" brings it to your files later"),
         )
         .arg(flag("idempotency-key", "KEY", "Starts at most one run for the key"))
         .arg(
@@ -98,21 +82,40 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
     ExtraCommand { command, run: Box::new(run) }
 }
 
+/// What can be said of any run that is made here.
+fn flags() -> Vec<Arg> {
+    vec![
+        flag("agent", "AGENT", "The agent profile; demo without, or that of the run to continue"),
+        flag("workspace", "DIR", "The workspace: a directory, an id or a label; here without"),
+        flag("backend", "PROFILE", "Another backend profile than the agent's"),
+        flag("continue", "RUN", "Go on from this run: same session, same conversation"),
+        flag("timeout-ms", "MS", "How long it may take, not counting approvals"),
+        flag("budget-tokens", "TOKENS", "How many tokens it may use, in and out together; it fails beyond")
+            .value_parser(clap::value_parser!(u64)),
+        flag("approval", "WHEN", "Whether people may be asked; what would be asked is denied otherwise")
+            .value_parser(["ask", "never"]),
+        Arg::new("keep")
+            .long("keep")
+            .action(ArgAction::SetTrue)
+            .help("Leave what it changed in its own copy; \"runyard apply\" brings it to your files later"),
+    ]
+}
+
 fn flag(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).value_name(value).help(help)
 }
 
 async fn run(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     let shown = Shown::asked_for(&matches);
-    let stop = cancelled_by_signal();
+    let interrupts = Interrupts::listen();
     let detach = matches.get_flag("detach");
     let mut hub = match detach {
         true => lasting(&home).await?,
         false => AnyHub::get(&home, Stay::WithCommand).await?,
     };
-    let outcome = match create(hub.client(), &matches, shown, &stop).await {
+    let outcome = match create(hub.client(), &matches, shown, &interrupts).await {
         Ok(made) if detach => Ok(detached(&matches, made)),
-        Ok(made) => to_the_end(&home, &mut hub, &made, shown, Applying::Asked, &stop).await,
+        Ok(made) => to_the_end(&home, &mut hub, &made, shown, Applying::Asked, &interrupts).await,
         Err(error) => Err(error),
     };
     hub.stop().await;
@@ -140,15 +143,31 @@ fn detached(matches: &ArgMatches, made: Value) -> u8 {
     }
 }
 
-/// Starts the run. On a terminal a directory that is not allowed yet can be allowed on the spot.
+/// Starts the run that the command line asks for.
 async fn create(
     client: &HubClient,
     matches: &ArgMatches,
     shown: Shown,
-    stop: &CancellationToken,
+    interrupts: &Interrupts,
 ) -> Result<Value, ActionError> {
-    let input = input(client, matches).await?;
+    let mut input = input(client, matches).await?;
+    input["task"] = matches.get_one::<String>("task").cloned().into();
+    if let Some(ms) = matches.get_one::<u64>("keep-open") {
+        input["executionPolicy"]["keepOpenMs"] = (*ms).into();
+    }
     let key = matches.get_one::<String>("idempotency-key").map(String::as_str);
+    create_from(client, input, key, matches, shown, interrupts).await
+}
+
+/// Starts a run. On a terminal a directory that is not allowed yet can be allowed on the spot.
+async fn create_from(
+    client: &HubClient,
+    input: Value,
+    key: Option<&str>,
+    matches: &ArgMatches,
+    shown: Shown,
+    interrupts: &Interrupts,
+) -> Result<Value, ActionError> {
     let envelope = client.invoke("run_create", input.clone(), false, key).await?;
     let outside = envelope.error().is_some_and(|failure| failure.code == Code::WorkspaceOutsideAllowlist);
     let place = input["workspace"].as_str().unwrap_or_default().to_owned();
@@ -161,7 +180,7 @@ async fn create(
     if !Path::new(&place).is_absolute() {
         return data(envelope);
     }
-    match ask::allow_workspace(&place, stop).await {
+    match ask::allow_workspace(&place, &interrupts.next()).await {
         Some(true) => {}
         Some(false) => return data(envelope).map_err(|error| with_next_step(error, matches)),
         None => return Err(ActionError::cancelled()),
@@ -178,6 +197,7 @@ fn with_next_step(error: ActionError, matches: &ArgMatches) -> ActionError {
     ActionError::new(Code::WorkspaceOutsideAllowlist, message)
 }
 
+/// What the command line says of a run, all but its task.
 async fn input(client: &HubClient, matches: &ArgMatches) -> Result<Value, ActionError> {
     let text = |name: &str| matches.get_one::<String>(name).cloned();
     // Going on means with the same agent and in the same place, where nothing else is said.
@@ -197,7 +217,7 @@ async fn input(client: &HubClient, matches: &ArgMatches) -> Result<Value, Action
     };
     let agent = text("agent").or_else(|| before(&parent["run"]["agentId"]));
     let agent = agent.unwrap_or_else(|| DEFAULT_AGENT.to_owned());
-    let mut input = json!({"task": text("task"), "agent": agent, "workspace": workspace});
+    let mut input = json!({"agent": agent, "workspace": workspace});
     if let Some(backend) = text("backend") {
         input["backendProfile"] = backend.into();
     }
@@ -216,9 +236,6 @@ async fn input(client: &HubClient, matches: &ArgMatches) -> Result<Value, Action
     }
     if let Some(tokens) = matches.get_one::<u64>("budget-tokens") {
         policy.insert("budget".to_owned(), json!({ "tokens": tokens }));
-    }
-    if let Some(ms) = matches.get_one::<u64>("keep-open") {
-        policy.insert("keepOpenMs".to_owned(), (*ms).into());
     }
     if let Some(approval) = text("approval") {
         policy.insert("approval".to_owned(), approval.into());

@@ -5,6 +5,7 @@
 
 mod call;
 mod flags;
+mod interrupts;
 mod llm_tools;
 mod output;
 mod table;
@@ -22,10 +23,8 @@ use clap::{Arg, ArgMatches, Command};
 use runyard_actions::{Action, ActionError, Envelope, Invocation, Issue, Runtime};
 use runyard_domain::{Actor, Code, Surface};
 use serde_json::Value;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use tokio_util::sync::CancellationToken;
 
+pub use self::interrupts::{Interrupts, cancelled_by_signal};
 pub use self::output::styled;
 use self::output::{Mode, show};
 pub(crate) use self::terminal_text::json_printable;
@@ -328,26 +327,6 @@ pub fn block_on(serves: bool, run: impl Future<Output = u8>) -> std::io::Result<
     // A prompt that still waits for a line must not hold up the end.
     executor.shutdown_background();
     Ok(exit)
-}
-
-/// Cancelled by the first Ctrl-C or SIGTERM; the second one ends the process at once.
-///
-/// A thread of its own listens, so that it works also while a handler blocks the executor's only thread.
-pub fn cancelled_by_signal() -> CancellationToken {
-    let token = CancellationToken::new();
-    let cancel = token.clone();
-    // Registered before this returns: whoever sees what comes next may press Ctrl-C.
-    if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) {
-        std::thread::spawn(move || {
-            for _ in signals.forever() {
-                if cancel.is_cancelled() {
-                    std::process::exit(i32::from(Code::Cancelled.row().exit));
-                }
-                cancel.cancel();
-            }
-        });
-    }
-    token
 }
 
 /// The person at this terminal.

@@ -104,6 +104,12 @@ struct Reading {
 }
 
 impl Asking {
+    /// Another run: nothing is open in it yet.
+    pub(super) fn begin(&mut self) {
+        self.open.clear();
+        self.source = Source::default();
+    }
+
     /// Takes in what an event says about approvals, after the event was shown.
     pub(super) fn event(&mut self, event: &Value, screen: &mut Screen) {
         let payload = &event["payload"];

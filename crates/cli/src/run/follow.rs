@@ -1,21 +1,23 @@
-//! Following a run to its end, over whatever happens to the hub meanwhile.
+//! Following a run to its end, or to the end of a turn, over whatever happens to the hub meanwhile.
+
+mod decide;
+
+pub(crate) use self::decide::for_somebody_else;
 
 use std::collections::VecDeque;
 use std::io::Write;
 use std::time::Duration;
 
 use runyard::{ActionError, Code};
+use runyard_surfaces::cli::{Interrupts, printable};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
-use super::answers::{Said, Wish};
-use super::ask::{Asking, Choice, Open};
-use super::review::{self, Desk};
+use super::answers::Said;
+use super::ask::Asking;
 use super::show::Screen;
-use super::typed::can_ask;
 use super::{Shown, data};
 use crate::home::Home;
-use crate::hub_client::Events;
+use crate::hub_client::HubClient;
 use crate::hub_here::{AnyHub, Stay};
 use crate::patches::{self, Changes};
 
@@ -23,10 +25,8 @@ use crate::patches::{self, Changes};
 const AWAY_MAX: Duration = Duration::from_secs(60);
 /// How often it is looked for meanwhile.
 const LOOK: Duration = Duration::from_millis(250);
-/// How many events are held back while something is talked over with the person.
-const HELD_MAX: usize = 256;
 /// What a command ends with that left its run waiting.
-const LEFT: u8 = 1;
+pub(super) const LEFT: u8 = 1;
 
 /// What is known about applying before the run asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +44,11 @@ pub(crate) async fn to_the_end(
     made: &Value,
     shown: Shown,
     applying: Applying,
-    stop: &CancellationToken,
+    interrupts: &Interrupts,
 ) -> Result<u8, ActionError> {
-    Following::of(home, hub, made, shown, applying, stop).finish().await
+    let mut following = Following::new(home, hub, shown, applying, interrupts);
+    following.begin(made);
+    following.finish().await
 }
 
 /// The same for a run that is already there, from here on. What it waits for is asked.
@@ -55,25 +57,37 @@ pub(crate) async fn from_here(
     hub: &mut AnyHub,
     run: &Value,
     shown: Shown,
-    stop: &CancellationToken,
+    interrupts: &Interrupts,
 ) -> Result<u8, ActionError> {
-    let mut following = Following::of(home, hub, run, shown, Applying::Asked, stop);
-    following.last = run["run"]["lastSequence"].as_u64().unwrap_or_default();
+    let mut following = Following::new(home, hub, shown, Applying::Asked, interrupts);
+    following.go_on(run);
     following.take_up(&run["run"]["openApprovals"]).await?;
     following.finish().await
 }
 
-struct Following<'a> {
+/// How far a run is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Until {
+    /// To its end.
+    End,
+    /// To the end of a turn, where it is then kept open: all up to this event is shown then.
+    Turn { over_at: Option<u64> },
+}
+
+pub(super) struct Following<'a> {
     home: &'a Home,
     hub: &'a mut AnyHub,
-    run: String,
+    pub(super) run: String,
     shown: Shown,
+    until: Until,
     /// The last event's place.
     last: u64,
-    screen: Screen,
-    asking: Asking,
-    stop: &'a CancellationToken,
-    cancelled: bool,
+    pub(super) screen: Screen,
+    pub(super) asking: Asking,
+    interrupts: Interrupts,
+    /// Whether the turn was interrupted already.
+    interrupted: bool,
+    pub(super) cancelled: bool,
     applying: Applying,
     /// Until when it was last said that the run is kept open.
     kept_open: Option<String>,
@@ -82,31 +96,35 @@ struct Following<'a> {
 }
 
 /// How following a run ended.
-enum Outcome {
+pub(super) enum Outcome {
     /// With the event that ended the run.
     Ended(Value),
+    /// With a turn; the run is kept open for another.
+    TurnOver,
     /// The person left it waiting.
     Left,
 }
 
 impl<'a> Following<'a> {
-    fn of(
+    /// Nothing is followed yet.
+    pub(super) fn new(
         home: &'a Home,
         hub: &'a mut AnyHub,
-        made: &Value,
         shown: Shown,
         applying: Applying,
-        stop: &'a CancellationToken,
+        interrupts: &Interrupts,
     ) -> Self {
         Following {
             home,
             hub,
-            run: made["run"]["id"].as_str().unwrap_or_default().to_owned(),
+            run: String::new(),
             shown,
+            until: Until::End,
             last: 0,
-            screen: Screen::new(shown == Shown::Text, made),
+            screen: Screen::new(shown == Shown::Text),
             asking: Asking::default(),
-            stop,
+            interrupts: interrupts.clone(),
+            interrupted: false,
             cancelled: false,
             applying,
             kept_open: None,
@@ -114,17 +132,62 @@ impl<'a> Following<'a> {
         }
     }
 
-    async fn finish(mut self) -> Result<u8, ActionError> {
+    /// A new run, from its first event on.
+    pub(super) fn begin(&mut self, made: &Value) {
+        made["run"]["id"].as_str().unwrap_or_default().clone_into(&mut self.run);
+        self.last = 0;
+        self.held.clear();
+        self.asking.begin();
+        self.screen.begin(made);
+    }
+
+    /// A run that is already there, from here on.
+    pub(super) fn go_on(&mut self, run: &Value) {
+        self.begin(run);
+        self.last = run["run"]["lastSequence"].as_u64().unwrap_or_default();
+    }
+
+    pub(super) fn client(&self) -> &HubClient {
+        self.hub.client()
+    }
+
+    /// Follows until a turn is over and the run kept open for another, or until the run ends.
+    pub(super) async fn turn(&mut self) -> Result<Outcome, ActionError> {
+        (self.until, self.interrupted) = (Until::Turn { over_at: None }, false);
+        let outcome = self.follow().await;
+        self.until = Until::End;
+        outcome
+    }
+
+    /// Follows to the end of the run, shows it, and gives the exit code.
+    pub(super) async fn finish(&mut self) -> Result<u8, ActionError> {
         let end = match self.follow().await? {
             Outcome::Ended(end) => end,
-            Outcome::Left => return Ok(LEFT),
+            Outcome::Left | Outcome::TurnOver => return Ok(LEFT),
         };
-        self.screen.end(&end);
+        self.show_end(&end);
+        self.show_json().await?;
+        Ok(exit_code(&end))
+    }
+
+    /// The end of the run; where only the agent's words are shown, an end that is none of a success is said.
+    pub(super) fn show_end(&mut self, end: &Value) {
+        self.screen.end(end);
+        let payload = &end["payload"];
+        let why = payload["message"].as_str().or(payload["reason"].as_str()).unwrap_or_default();
+        if self.shown == Shown::Words && end["type"] != "run.completed" {
+            let how = if end["type"] == "run.failed" { "failed" } else { "was cancelled" };
+            self.screen.say(&format!("{} {how}: {why}", self.run));
+        }
+    }
+
+    /// Where only the end is shown, this is it.
+    pub(super) async fn show_json(&self) -> Result<(), ActionError> {
         if self.shown == Shown::Json {
             let envelope = self.hub.client().invoke("run_show", json!({"id": self.run}), false, None).await?;
             write_line(&serde_json::to_string_pretty(&envelope).unwrap_or_default());
         }
-        Ok(exit_code(&end))
+        Ok(())
     }
 
     /// What a run that is already there waits for, as if it were asked just now.
@@ -144,7 +207,7 @@ impl<'a> Following<'a> {
         Ok(())
     }
 
-    async fn call(&self, action: &str, input: Value) -> Result<Value, ActionError> {
+    pub(super) async fn call(&self, action: &str, input: Value) -> Result<Value, ActionError> {
         data(self.hub.client().invoke(action, input, true, None).await?)
     }
 
@@ -159,7 +222,12 @@ impl<'a> Following<'a> {
                 }
                 Err(error) => return Err(error),
             };
+            self.look_whether_over().await;
             loop {
+                if self.is_over() {
+                    return Ok(Outcome::TurnOver);
+                }
+                let next_interrupt = self.interrupts.next();
                 let heard = match self.held.pop_front() {
                     Some(text) => Ok(Some(text)),
                     None => tokio::select! {
@@ -174,8 +242,8 @@ impl<'a> Following<'a> {
                                 None => continue,
                             }
                         }
-                        () = self.stop.cancelled(), if !self.cancelled => {
-                            self.cancel().await;
+                        () = next_interrupt.cancelled(), if !self.cancelled => {
+                            self.interrupt().await;
                             continue;
                         }
                     },
@@ -234,22 +302,22 @@ impl<'a> Following<'a> {
                 self.say_if_kept_open(&event).await;
             }
             Shown::Json => self.say_that_it_waits(&event),
+            Shown::Words => {
+                self.say_that_it_waits(&event);
+                if event["type"] == "run.message.completed" {
+                    write_line(&printable(event["payload"]["text"].as_str().unwrap_or_default()));
+                }
+            }
+        }
+        match event["type"].as_str() {
+            Some("run.turn.started") if self.is_turn() => self.until = Until::Turn { over_at: None },
+            Some("run.turn.ended") => self.look_whether_over().await,
+            Some("run.created") if self.is_turn() => self.say_if_it_begins_anew(&event["payload"]),
+            _ => {}
         }
         let kind = event["type"].as_str().unwrap_or_default();
         let ends = matches!(kind, "run.completed" | "run.failed" | "run.cancelled");
         Ok(ends.then_some(Outcome::Ended(event)))
-    }
-
-    /// An answer did not count. What this person may not answer is not asked again; where nobody is asked at all, there is
-    /// nothing to wait for but the decision of somebody who was faster.
-    fn refused(&mut self, approval: &str, error: ActionError) -> Result<Option<Outcome>, ActionError> {
-        let asks = self.shown == Shown::Text && can_ask();
-        if !asks && *error.code() != Code::Conflict {
-            return Err(for_somebody_else(error, approval));
-        }
-        let may_not = *error.code() == Code::AuthorizationError;
-        self.screen.say(&format!("Not answered: {}", said(&for_somebody_else(error, approval))));
-        Ok(may_not.then_some(Outcome::Left))
     }
 
     /// Where only the end is shown, a person still learns what it waits for.
@@ -262,9 +330,39 @@ impl<'a> Following<'a> {
         }
     }
 
+    fn is_turn(&self) -> bool {
+        matches!(self.until, Until::Turn { .. })
+    }
+
+    /// Whether the turn is over and all of it was shown.
+    fn is_over(&self) -> bool {
+        matches!(self.until, Until::Turn { over_at: Some(over_at) } if over_at <= self.last)
+    }
+
+    /// Looks whether the run waits for another turn. Where the hub cannot say so, following it says that it is away.
+    async fn look_whether_over(&mut self) {
+        if !self.is_turn() {
+            return;
+        }
+        if let Ok(shown) = self.call("run_show", json!({"id": self.run})).await {
+            let run = &shown["run"];
+            let over_at = run["lastSequence"].as_u64().filter(|_| run["keptOpenUntil"].is_string());
+            self.until = Until::Turn { over_at };
+        }
+    }
+
+    /// A run that goes on from another may find nothing of the conversation.
+    fn say_if_it_begins_anew(&mut self, created: &Value) {
+        if created["parentRunId"].is_string() && created["thread"].is_null() {
+            self.screen.say(
+                "The agent has kept nothing of the conversation: it does not know what was said before.",
+            );
+        }
+    }
+
     /// A turn that ended leaves a run as it is that is kept open: that it waits for the person is said, once.
     async fn say_if_kept_open(&mut self, event: &Value) {
-        if event["type"] != "run.turn.ended" {
+        if event["type"] != "run.turn.ended" || self.is_turn() {
             return;
         }
         let Ok(shown) = self.call("run_show", json!({"id": self.run})).await else { return };
@@ -279,95 +377,19 @@ impl<'a> Following<'a> {
         self.kept_open = until;
     }
 
-    /// Answers as the person said; says where that ends the command.
-    async fn answer(&mut self, choice: Choice, events: &mut Events) -> Result<Option<Outcome>, ActionError> {
-        let Choice { approval, open, said: chosen } = choice;
-        let input = match chosen {
-            Said::Decided { approve, scope, answer } => {
-                let decision = if approve { "approve" } else { "reject" };
-                let mut input =
-                    json!({"id": approval, "decision": decision, "digest": open.digest, "scope": scope});
-                if let Some(answer) = answer {
-                    input["answer"] = answer;
-                }
-                input
-            }
-            Said::Wishes(wish) => match self.dialog(&approval, &open, wish, events).await {
-                Reviewed::Answer(input) => input,
-                Reviewed::NotYet => {
-                    self.asking.again(approval, open);
-                    return Ok(None);
-                }
-                Reviewed::Gone => return Ok(None),
-            },
-            Said::Later | Said::Help => {
-                self.asking.again(approval, open);
-                return Ok(None);
-            }
-        };
-        let Err(error) = self.call("approval_resolve", input).await else { return Ok(None) };
-        // Somebody else's decision counts, and comes as an event. Whatever else was wrong, it is still open.
-        let decided = *error.code() == Code::Conflict;
-        let outcome = self.refused(&approval, error)?;
-        if outcome.is_none() && !decided {
-            self.asking.again(approval, open);
+    /// Ctrl-C ends what is followed: a turn first, and then its run.
+    async fn interrupt(&mut self) {
+        if !self.is_turn() || self.interrupted {
+            return self.cancel().await;
         }
-        Ok(outcome)
-    }
-
-    /// Talks it over with the person. Events are held back meanwhile, but for the one that settles it: then there is nothing left
-    /// to talk about.
-    async fn dialog(&mut self, approval: &str, open: &Open, wish: Wish, events: &mut Events) -> Reviewed {
-        let mut held = VecDeque::new();
-        let mut desk = Desk {
-            client: self.hub.client(),
-            run: &self.run,
-            screen: &mut self.screen,
-            keyboard: &mut self.asking.keyboard,
+        self.interrupted = true;
+        self.interrupts.take_in();
+        let input = json!({"id": self.run, "kind": "interrupt"});
+        let told = match self.call("run_command", input).await {
+            Ok(_) => "Interrupting the turn".to_owned(),
+            Err(error) => format!("Not interrupted: {}", said(&error)),
         };
-        let mut listens = true;
-        let verdict = {
-            let mut verdict = std::pin::pin!(desk.verdict(approval, &open.digest, wish));
-            loop {
-                tokio::select! {
-                    verdict = &mut verdict => break Some(verdict),
-                    heard = events.next(), if listens && held.len() < HELD_MAX => match heard {
-                        Ok(Some(text)) => {
-                            let settled = settles(&text, approval);
-                            held.push_back(text);
-                            if settled {
-                                break None;
-                            }
-                        }
-                        // Whoever follows finds out again.
-                        Ok(None) | Err(_) => listens = false,
-                    },
-                    () = self.stop.cancelled(), if !self.cancelled => break None,
-                }
-            }
-        };
-        self.held.extend(held);
-        match verdict {
-            Some(Ok(verdict)) => {
-                review::answer(approval, &open.digest, verdict).map_or(Reviewed::NotYet, Reviewed::Answer)
-            }
-            Some(Err(error)) => {
-                self.screen.say(&format!("Not shown: {}", said(&error)));
-                Reviewed::NotYet
-            }
-            None => {
-                self.asking.leave_off(&mut self.screen);
-                Reviewed::Gone
-            }
-        }
-    }
-
-    /// The run stays as it is, and so does what it asks.
-    fn leave(&mut self, approval: &str) {
-        let run = &self.run;
-        self.screen.say(&format!(
-            "Left open: \"runyard apply {run}\" asks again, \"runyard approvals reject {approval}\" rejects it."
-        ));
+        self.screen.say(&format!("{told}; press Ctrl-C again to cancel the run."));
     }
 
     async fn cancel(&mut self) {
@@ -379,7 +401,7 @@ impl<'a> Following<'a> {
         }
     }
 
-    async fn wait_for_the_hub(&mut self) -> Result<(), ActionError> {
+    pub(super) async fn wait_for_the_hub(&mut self) -> Result<(), ActionError> {
         if self.hub.is_here() {
             // It is there as long as this process; only the stream was cut.
             tokio::time::sleep(LOOK).await;
@@ -398,7 +420,7 @@ impl<'a> Following<'a> {
                 *self.hub = hub;
                 return Ok(());
             }
-            if self.stop.is_cancelled() {
+            if self.interrupts.next().is_cancelled() {
                 break;
             }
             tokio::time::sleep(LOOK).await;
@@ -411,40 +433,8 @@ impl<'a> Following<'a> {
     }
 }
 
-/// What came of talking it over.
-enum Reviewed {
-    /// An answer.
-    Answer(Value),
-    /// The person has not decided.
-    NotYet,
-    /// There is nothing to decide any more.
-    Gone,
-}
-
-/// Whether an event leaves nothing to decide about an approval.
-fn settles(text: &str, approval: &str) -> bool {
-    let event: Value = serde_json::from_str(text).unwrap_or_default();
-    match event["type"].as_str() {
-        Some("run.approval.resolved") => event["payload"]["approvalId"] == approval,
-        Some("run.completed" | "run.failed" | "run.cancelled") => true,
-        _ => false,
-    }
-}
-
-/// The refusal of an answer that is not this person's to give, with who can.
-pub(crate) fn for_somebody_else(error: ActionError, approval: &str) -> ActionError {
-    if *error.code() != Code::AuthorizationError {
-        return error;
-    }
-    let message = format!(
-        "{} It stays open and waits for somebody else: \"runyard approvals approve {approval}\" by them.",
-        error.message()
-    );
-    ActionError::new(Code::AuthorizationError, message)
-}
-
 /// A failure in one line, with where the input is wrong.
-fn said(error: &ActionError) -> String {
+pub(super) fn said(error: &ActionError) -> String {
     let issues = error.issues().iter().map(|issue| format!(" {issue}"));
     std::iter::once(error.message().to_owned()).chain(issues).collect()
 }
@@ -455,7 +445,7 @@ fn write_line(text: &str) {
 }
 
 /// What the run's end means for whoever started it.
-fn exit_code(end: &Value) -> u8 {
+pub(super) fn exit_code(end: &Value) -> u8 {
     let payload = &end["payload"];
     match end["type"].as_str() {
         Some("run.completed") => 0,

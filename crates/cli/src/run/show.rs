@@ -37,25 +37,29 @@ struct Question {
 }
 
 impl Screen {
-    pub(super) fn new(on: bool, made: &Value) -> Self {
-        let mut screen = Screen {
+    pub(super) fn new(on: bool) -> Self {
+        Screen {
             on,
             colours: styled(&std::io::stdout()),
             lively: on && std::io::stderr().is_terminal(),
             bar: None,
             begun: Instant::now(),
-            state: "created".to_owned(),
+            state: String::new(),
             streaming: None,
             question: None,
-        };
+        }
+    }
+
+    /// Shows a run from now on.
+    pub(super) fn begin(&mut self, made: &Value) {
+        (self.begun, self.state) = (Instant::now(), "created".to_owned());
         let run = &made["run"];
         let text = |value: &Value| one_line(value.as_str().unwrap_or_default());
         let (id, agent, place) = (text(&run["id"]), text(&run["agentId"]), text(&run["workspace"]["label"]));
-        screen.line(&screen.dim(&format!("{id} · {agent} in {place}")));
+        self.line(&self.dim(&format!("{id} · {agent} in {place}")));
         if made["redacted"] == true {
-            screen.line("The task held something secret; it is run as it is stored, without it.");
+            self.line("The task held something secret; it is run as it is stored, without it.");
         }
-        screen
     }
 
     fn paint(&self, style: &str, text: &str) -> String {

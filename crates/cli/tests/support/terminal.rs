@@ -71,6 +71,11 @@ impl Terminal {
         self.keys.write_all(format!("{text}\n").as_bytes()).unwrap();
     }
 
+    /// Ctrl-D at the beginning of a line.
+    pub(crate) fn end_input(&mut self) {
+        self.keys.write_all(b"\x04").unwrap();
+    }
+
     /// Everything that was written, raw.
     pub(crate) fn raw(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()

@@ -142,7 +142,8 @@ impl Part {
             RunEvent::ThreadRecorded(recorded) => self.record(sequence, recorded),
             RunEvent::ToolCall(call) => drop(self.steps.insert(call.call.clone())),
             RunEvent::ToolResult(result) => {
-                if !self.steps.remove(&result.call) {
+                let was_open = self.steps.remove(&result.call);
+                if !was_open {
                     let expected = "the one result of a call that was begun".into();
                     self.add(sequence, "call", expected, result.call.clone().into());
                 }
