@@ -24,7 +24,7 @@ use crate::remote::{BackendFactory, CardError, fetch_card};
 use crate::resolve::{AgentResolver, ResolvedRunPlan};
 use crate::runtime::{AgentRuntime, CACHE_BYTES_DEFAULT, Durable};
 use crate::spec::{AgentSpec, ApiKey, ModelSpec, ProviderSpec, SpecError, check_id};
-use crate::tool::{ActionTool, Tool};
+use crate::tool::{ActionTool, Tool, ToolDescriptor};
 
 /// Puts a runtime together. What cannot be meant so is told by [`build`](Self::build).
 #[derive(Default)]
@@ -127,7 +127,7 @@ impl AgentRuntimeBuilder {
     #[must_use]
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
         let id = tool.descriptor().id.clone();
-        let added = check_id("a tool", &id).map_err(BuildError::from).and_then(|()| {
+        let added = ToolDescriptor::check_name(&id).map_err(BuildError::from).and_then(|()| {
             let added = self.registries.tools.add(id, tool);
             added.map_err(|Conflict(id)| BuildError::ToolRegistryConflict(id))
         });
@@ -348,6 +348,10 @@ fn check_names(spec: &AgentSpec, plan: &ResolvedRunPlan, resolver: &AgentResolve
     };
     if let Some(section) = agent.environment.unread_sections().next() {
         return wrong("sections", format!("none of its plugins reads \"{section}\""));
+    }
+    // Those of plugins are known only now.
+    for tool in agent.tools.iter() {
+        ToolDescriptor::check_name(&tool.name)?;
     }
     let is_known = |id: &str| resolver.has_tool(id) || agent.environment.tool(id).is_some();
     if let Some(name) = spec.tools.plain_names().find(|name| !is_known(name)) {

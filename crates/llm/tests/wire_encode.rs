@@ -300,6 +300,29 @@ fn a_thought_goes_back_only_to_whoever_had_it_and_only_with_what_followed() {
     }
 }
 
+// clause: D02
+#[test]
+fn d02_a_name_that_a_model_made_up_does_not_have_every_later_question_refused() {
+    for (made_up, sent) in [
+        ("fs.read", "fs_read".to_owned()),
+        ("mcp/ä b", "mcp___b".to_owned()),
+        ("look-2", "look-2".to_owned()),
+        (&"x".repeat(65), "x".repeat(64)),
+    ] {
+        let called = ToolCall { id: "c".into(), name: made_up.into(), arguments: json!({}) };
+        let asked = request(vec![
+            Message::user("?"),
+            assistant(vec![Part::ToolCall(called)]),
+            output("c", "there is no such tool", true),
+        ]);
+        let name = |wire: &Wire, place: &str| wire.encode("p", "m", &asked).pointer(place).cloned();
+        let sent = Some(json!(sent));
+        assert_eq!(name(&responses(), "/input/1/name"), sent);
+        assert_eq!(name(&chat(), "/messages/1/tool_calls/0/function/name"), sent);
+        assert_eq!(name(&anthropic(), "/messages/1/content/0/name"), sent);
+    }
+}
+
 #[test]
 fn on_anthropic_two_sides_take_turns_and_results_come_first() {
     let conversation = vec![

@@ -8,11 +8,12 @@ use runyard_llm::inference::ToolSpec;
 use serde_json::Value;
 
 use super::{Refusal, ToolError};
+use crate::spec::SpecError;
 
 /// What a tool is.
 #[derive(Debug, Clone)]
 pub struct ToolDescriptor {
-    /// Its name, which the model calls it by.
+    /// Its name, which the model calls it by: letters, digits, `_` and `-`, as [`ToolSpec::is_name`] says.
     pub id: String,
     /// What it does, for the model.
     pub description: String,
@@ -51,6 +52,16 @@ impl ToolDescriptor {
             description: self.description.clone(),
             parameters: self.parameters.json().clone(),
         }
+    }
+
+    /// Whether a model can be offered it: providers refuse every request that has a tool of another name.
+    pub(crate) fn check_name(id: &str) -> Result<(), SpecError> {
+        if ToolSpec::is_name(id) {
+            return Ok(());
+        }
+        let max = ToolSpec::NAME_CHARS_MAX;
+        let message = format!("a tool has 1 to {max} letters of a to z, digits, `_` and `-`");
+        Err(SpecError::new(format!("the id of tool {id:?}"), message))
     }
 
     /// Checks arguments against the schema.

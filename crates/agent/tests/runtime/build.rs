@@ -117,6 +117,13 @@ async fn d03_what_cannot_be_meant_so_fails_validation_and_is_named() {
             "baseUrl of provider \"p\"",
         ),
         (one_agent(model()).provider_with_key(chat(), ""), "the key of provider \"p\""),
+        // Providers take no such name, and refuse every question in which it is.
+        (one_agent(model()).tool(Plain::new("fs.read", Does::Say("x"))), "the id of tool \"fs.read\""),
+        (
+            agent(AgentSpec { plugins: vec!["p".into()], ..b() })
+                .plugin(First("p", Brings::ATool("fs.read"))),
+            "the id of tool \"fs.read\"",
+        ),
         (
             one_agent(model())
                 .provider(chat())

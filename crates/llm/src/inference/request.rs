@@ -83,6 +83,28 @@ pub struct ToolSpec {
     pub parameters: Value,
 }
 
+impl ToolSpec {
+    /// The longest name that every provider takes, in characters.
+    pub const NAME_CHARS_MAX: usize = 64;
+
+    /// Whether every provider takes this as a tool's name.
+    pub fn is_name(name: &str) -> bool {
+        (1..=Self::NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(is_plain)
+    }
+
+    /// A name that every provider takes, for one that a model made up: it has to be repeated to the model as what was called.
+    pub(crate) fn plain_name(name: &str) -> String {
+        let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });
+        let plain: String = plain.take(Self::NAME_CHARS_MAX).collect();
+        if plain.is_empty() { "_".to_owned() } else { plain }
+    }
+}
+
+/// Whether every provider takes the character in a name.
+pub(crate) fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+}
+
 /// What the model should call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{REDACTED, THINKING};
-use crate::inference::{Image, ImageSource, Message, Part, Role};
+use crate::inference::{Image, ImageSource, Message, Part, Role, ToolSpec};
 use crate::wire::arguments;
 use crate::wire::sealed::unseal;
 
@@ -65,7 +65,7 @@ fn block(part: &Part) -> Option<Value> {
         Part::Text { text } => Some(json!({"type": "text", "text": text})),
         Part::Image(image) => Some(json!({"type": "image", "source": source(image)})),
         Part::ToolCall(call) => Some(json!({
-            "type": "tool_use", "id": id(&call.id), "name": call.name, "input": arguments(&call.arguments),
+            "type": "tool_use", "id": id(&call.id), "name": ToolSpec::plain_name(&call.name), "input": arguments(&call.arguments),
         })),
         Part::ToolOutput(output) => {
             let mut result = json!({

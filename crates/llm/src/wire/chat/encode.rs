@@ -95,7 +95,7 @@ fn called(call: &crate::inference::ToolCall) -> chat::ToolCall {
     let arguments = arguments(&call.arguments).to_string();
     chat::ToolCall::Function {
         id: call.id.clone(),
-        function: FunctionCall { name: call.name.clone(), arguments },
+        function: FunctionCall { name: ToolSpec::plain_name(&call.name), arguments },
     }
 }
 

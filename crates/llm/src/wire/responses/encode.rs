@@ -85,7 +85,7 @@ fn turn(message: &Message, provider: &str) -> Vec<Value> {
             Part::Text { text } if text.is_empty() => continue,
             Part::Text { text } => said("assistant", vec![json!({"type": "output_text", "text": text})]),
             Part::ToolCall(call) => json!({
-                "type": "function_call", "call_id": call.id, "name": call.name,
+                "type": "function_call", "call_id": call.id, "name": ToolSpec::plain_name(&call.name),
                 "arguments": arguments(&call.arguments).to_string(),
             }),
             Part::Image(_) | Part::ToolOutput(_) => continue,
