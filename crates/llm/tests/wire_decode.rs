@@ -445,7 +445,9 @@ fn a_call_that_was_cut_at_the_most_that_may_be_said_is_never_whole() {
 #[test]
 fn what_is_no_event_and_what_has_no_end_is_no_answer() {
     for wire in [responses(), chat(), anthropic()] {
-        assert_eq!(decode(&wire, &[b": here\n\n"]), [reset()], "{}", wire.path());
+        for nothing in [": here\n\n", "data:\n\n", "event: ping\ndata: \n\n"] {
+            assert_eq!(decode(&wire, &[nothing.as_bytes()]), [reset()], "{nothing:?} on {}", wire.path());
+        }
         let given = decode(&wire, &[b"data: not JSON\n\n"]);
         assert!(matches!(given[..], [Err(Fault::Failed(Error::Provider(_)))]), "{given:?}");
     }

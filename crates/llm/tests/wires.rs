@@ -97,6 +97,7 @@ impl Came {
                 assert!(usage.input_tokens > 0);
                 self.has_usage = true;
             }
+            ModelEvent::Alive => {}
             ModelEvent::Stopped(reason) => self.end = Some(End::Stopped(reason)),
         }
     }

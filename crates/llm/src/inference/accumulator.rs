@@ -73,7 +73,7 @@ impl Accumulator {
                 };
                 piece.complete(updates);
             }
-            ModelEvent::Usage(_) | ModelEvent::Stopped(_) => {}
+            ModelEvent::Usage(_) | ModelEvent::Alive | ModelEvent::Stopped(_) => {}
         }
         Ok(())
     }

@@ -40,6 +40,8 @@ pub enum ModelEvent {
     },
     /// What the answer cost so far. The last one counts.
     Usage(Usage),
+    /// It is still at it: something came that is nothing of the answer, such as a sign of life or a thought that is not shown.
+    Alive,
     /// The answer is whole. A stream that ends without it was interrupted.
     Stopped(StopReason),
 }

@@ -18,6 +18,8 @@ pub trait Model: Send + Sync {
     /// Dropping the future or the stream ends the request. The stream ends after
     /// [`Stopped`](ModelEvent::Stopped) or its first error; an end without either counts as [`InterruptCause::ConnectionReset`].
     async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError>;
+    /// Whatever shows that the model is still at it is an event, if need be [`Alive`](ModelEvent::Alive): what gives none for
+    /// longer than an agent allows has stalled.
 }
 
 /// An answer, piece by piece.

@@ -12,7 +12,8 @@ use super::InferenceExecutionError;
 pub const RETRIES_MAX: u32 = 32;
 
 /// The longest that any one wait can be, whatever a policy says.
-pub const WAIT_MAX: Duration = Duration::from_secs(60 * 60);
+pub const WAIT_MAX: Duration = Duration::from_millis(WAIT_MAX_MS);
+const WAIT_MAX_MS: u64 = 60 * 60 * 1000;
 
 /// How an agent's requests are tried again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,9 +33,9 @@ pub struct RetryPolicy {
     pub retry_after_cap_ms: u64,
     /// With a longer `Retry-After` the next model is asked at once, where there is one.
     pub patience_ms: u64,
-    /// How long a model may take to begin to answer.
+    /// How long a model may take to begin to answer, where its provider's own limit is not shorter.
     pub open_limit_ms: u64,
-    /// How long an answer may pause.
+    /// How long an answer may pause, where its provider's own limit is not shorter.
     pub idle_limit_ms: u64,
     /// How long a request may wait, in all, for a circuit breaker to let it through; `0` for not at all.
     pub breaker_wait_max_ms: u64,
@@ -50,8 +51,9 @@ impl Default for RetryPolicy {
             cap_ms: 8_000,
             retry_after_cap_ms: 120_000,
             patience_ms: 10_000,
-            open_limit_ms: 120_000,
-            idle_limit_ms: 120_000,
+            // Providers have limits of their own, and how long one may take is for whoever set it up to say.
+            open_limit_ms: WAIT_MAX_MS,
+            idle_limit_ms: WAIT_MAX_MS,
             breaker_wait_max_ms: 0,
         }
     }

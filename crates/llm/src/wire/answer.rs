@@ -14,6 +14,9 @@ use super::decoder::Decoder;
 use crate::http::{Answer, Connection};
 use crate::inference::{Fault, InterruptCause, ModelEvent};
 
+/// How long is waited for more of an answer of which the end was said: only what it cost can be missing.
+const END_TIME_MAX: Duration = Duration::from_secs(5);
+
 /// An answer on its way. Dropping it ends the connection.
 pub(super) struct Answering {
     body: Incoming,
@@ -53,8 +56,14 @@ impl Stream for Answering {
             }
             let read = match Pin::new(&mut this.body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => {
-                    this.stalled.as_mut().reset(Instant::now() + this.idle);
-                    this.decoder.push(frame.data_ref().map_or(&[][..], AsRef::as_ref))
+                    let mut read = this.decoder.push(frame.data_ref().map_or(&[][..], AsRef::as_ref));
+                    let ends = this.decoder.has_said_its_end();
+                    let idle = if ends { this.idle.min(END_TIME_MAX) } else { this.idle };
+                    this.stalled.as_mut().reset(Instant::now() + idle);
+                    if read.is_empty() && !this.decoder.is_over() {
+                        read.push(Ok(ModelEvent::Alive));
+                    }
+                    read
                 }
                 // It ended, as it should or not: an answer whose end was not said is not whole.
                 Poll::Ready(Some(Err(_)) | None) => this.decoder.end(InterruptCause::ConnectionReset),

@@ -69,6 +69,15 @@ impl Decoder {
         let mut given = Vec::new();
         if self.is_over {
             return given;
+    /// Whether the model said why it stopped, though more may come, such as what the answer cost.
+    pub(super) fn has_said_its_end(&self) -> bool {
+        match &self.reader {
+            Reader::Responses(_) => false,
+            Reader::Chat(reader) => reader.has_said_its_end(),
+            Reader::Anthropic(reader) => reader.has_said_its_end(),
+        }
+    }
+
         }
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > ANSWER_BYTES_MAX {
@@ -79,7 +88,8 @@ impl Decoder {
             Ok(events) => (events, Ok(())),
             Err(_) => (Vec::new(), Err(Broken::Wrong("an event of its answer is longer than any should be"))),
         };
-        for event in events {
+        // Some send an empty one as a sign of life.
+        for event in events.into_iter().filter(|event| !event.data.trim().is_empty()) {
             let mut out = Vec::new();
             let read = match &mut self.reader {
                 Reader::Responses(reader) => reader.take(&event, &mut out),

@@ -20,7 +20,8 @@ pub struct Endpoint {
     pub key: Option<String>,
     /// The model's name there.
     pub model: String,
-    /// How long the provider may take. The idle limit is the one after which an answer counts as stalled.
+    /// How long the provider may take. The idle limit is the one after which an answer counts as stalled,
+    /// unless an agent is less patient.
     pub limits: Limits,
 }
 

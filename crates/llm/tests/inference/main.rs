@@ -6,6 +6,7 @@ mod breaker_states;
 mod cancellation;
 mod cuts;
 mod errors;
+mod over_wires;
 mod pool;
 mod recovery;
 mod retry;

@@ -266,8 +266,9 @@ async fn d09_an_answer_that_pauses_for_too_long_is_an_idle_stall() {
         matches!(cause, Some(E::StreamInterrupted { cause: InterruptCause::IdleStall, .. })),
         "{cause:?}"
     );
+    let policy = RetryPolicy { idle_limit_ms: 120_000, ..RetryPolicy::default() };
     let slow = [text("a"), Step::DelayMs(119_000), text("b"), Step::DelayMs(119_000), text("c"), stop()];
-    let (seen, model) = ask([says(slow)]).await;
+    let (seen, model) = ask_with(policy, [says(slow)]).await;
     assert_eq!((seen.text().as_str(), model.asked()), ("abc", 1), "each piece has the whole time");
 }
 

@@ -90,6 +90,10 @@ impl Reader {
                 out.extend(self.doubtful.drain(..).map(|index| ModelEvent::ToolCallEnded { index }));
                 if self.calls > 0 { StopReason::ToolUse } else { StopReason::EndTurn }
             }
+    pub(in crate::wire) fn has_said_its_end(&self) -> bool {
+        self.stop_reason.is_some()
+    }
+
             _ => return Err(Broken::Wrong("the model stopped for a reason that is not known")),
         };
         out.push(ModelEvent::Stopped(stopped));

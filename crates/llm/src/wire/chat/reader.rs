@@ -85,6 +85,10 @@ impl Reader {
 
     /// The stream ended. It is the answer's end if the model said why it stopped.
     pub(in crate::wire) fn end(&mut self, out: &mut Vec<ModelEvent>) -> Read {
+    pub(in crate::wire) fn has_said_its_end(&self) -> bool {
+        self.finish_reason.is_some()
+    }
+
         let Some(reason) = self.finish_reason.take() else { return Ok(()) };
         self.end_thought(out);
         match reason.as_str() {
