@@ -49,6 +49,9 @@ fn d05_a_status_and_a_typed_body_make_an_error() {
         (404, code("DeploymentNotFound"), "ModelNotFound"),
         (404, kind("invalid_request_error"), "InvalidRequest"),
         (404, none(), "InvalidRequest"),
+        (404, kind("api_error"), "InvalidRequest"),
+        (404, kind("server_error"), "InvalidRequest"),
+        (404, kind("service_unavailable"), "InvalidRequest"),
         (405, none(), "InvalidRequest"),
         (301, none(), "InvalidRequest"),
         (408, none(), "Timeout"),
@@ -73,6 +76,12 @@ fn d05_a_status_and_a_typed_body_make_an_error() {
         (400, json!({"type": "other", "message": "prompt is too long: 9 tokens > 8 maximum"}), "InvalidRequest"),
         (400, json!({"type": "invalid_request_error", "message": "Output blocked by content filtering policy"}), "ContentFiltered"),
         (500, json!({"type": "invalid_request_error", "message": "prompt is too long"}), "Provider"),
+        // And what others do, each with its own type or none.
+        (400, json!({"type": "invalid_request_error", "code": "invalid_request_error", "message": "This model's maximum context length is 65536 tokens. However, you requested 65537 tokens."}), "ContextOverflow"),
+        (400, json!({"type": "BadRequestError", "code": 400, "message": "This model's maximum context length is 4096 tokens."}), "ContextOverflow"),
+        (400, json!({"code": 400, "message": "This endpoint's maximum context length is 8192 tokens."}), "ContextOverflow"),
+        (400, json!({"code": 400, "message": "This model's maximum context length is 8192 tokens."}), "InvalidRequest"),
+        (500, json!({"type": "BadRequestError", "message": "This model's maximum context length is 4096 tokens."}), "Provider"),
         // Words in prose mean nothing.
         (400, json!({"message": "context_length_exceeded rate limit 429 timeout overloaded content_filter"}), "InvalidRequest"),
         (500, json!({"message": "rate limit exceeded, insufficient_quota, 503"}), "Provider"),
@@ -143,6 +152,11 @@ fn d09_a_failure_in_the_middle_has_its_exact_status() {
         (json!({"type": "rate_limit_error"}), "RateLimited"),
         (json!({"code": "insufficient_quota"}), "RateLimited"),
         (json!({"code": 429}), "RateLimited"),
+        // The body's own status goes before a word that says no more than one, and not before one that does.
+        (json!({"type": "invalid_request_error", "code": 429}), "RateLimited"),
+        (json!({"type": "server_error", "status": 401}), "Unauthorized"),
+        (json!({"code": "context_length_exceeded", "status": 500}), "ContextOverflow"),
+        (json!({"type": "BadRequestError", "code": 400, "message": "This model's maximum context length is 9"}), "ContextOverflow"),
         (json!({"code": "context_length_exceeded"}), "ContextOverflow"),
         (json!({"type": "invalid_request_error", "message": "prompt is too long: 9"}), "ContextOverflow"),
         (json!({"type": "invalid_request_error"}), "InvalidRequest"),
@@ -158,6 +172,21 @@ fn d09_a_failure_in_the_middle_has_its_exact_status() {
     }
     let Fault::Failed(waits) = Said::of(&json!({"code": "rate_limit_exceeded", "retry_after": 7})).fault() else { panic!() };
     assert_eq!(waits.retry_after(), Some(Duration::from_secs(7)));
+}
+
+// clause: D08
+#[test]
+fn d08_a_provider_that_fails_in_the_middle_says_when_to_come_back() {
+    use InterruptCause::{GoAway, Provider5xxMidStream as Status};
+    let retry_after = Duration::from_secs(7);
+    for (error, cause) in [
+        (json!({"type": "overloaded_error", "retry_after": 7}), Status(529)),
+        (json!({"code": 503, "retry_after_ms": 7000}), Status(503)),
+        (json!({"code": "server_shutdown", "retry_after": 7}), GoAway),
+    ] {
+        let fault = Said::of(&json!({"error": error})).fault();
+        assert_eq!(fault, Fault::BackLater { cause, retry_after }, "{error}");
+    }
 }
 
 #[test]

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::seam::Seam;
 use super::update::Update;
 use super::{
-    InferenceExecutionError, InterruptSnapshot, Message, ModelEvent, OpenToolCall, Part, Reasoning, Role,
-    StopReason, ToolCall,
+    Fault, InferenceExecutionError, InterruptSnapshot, Message, ModelEvent, OpenToolCall, Part, Reasoning,
+    Role, StopReason, ToolCall,
 };
 
 /// How long an answer may be, in bytes of everything.
@@ -46,12 +46,9 @@ impl Accumulator {
     /// Takes an event. What clients may see of it goes to `updates`; what it costs and that it ended is not for here.
     ///
     /// # Errors
-    /// [`InferenceExecutionError::Provider`] for what fits no answer: a call that never began, or began twice; too much.
-    pub(super) fn take(
-        &mut self,
-        event: ModelEvent,
-        updates: &mut VecDeque<Update>,
-    ) -> Result<(), InferenceExecutionError> {
+    /// [`InferenceExecutionError::Provider`] for what fits no answer: a call that never began, or began twice.
+    /// [`Fault::Endless`] for too much.
+    pub(super) fn take(&mut self, event: ModelEvent, updates: &mut VecDeque<Update>) -> Result<(), Fault> {
         self.count(&event)?;
         match event {
             ModelEvent::Text(piece) => self.take_text(piece, updates),
@@ -182,16 +179,20 @@ impl Accumulator {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Whole { .. }))
     }
 
-    fn count(&mut self, event: &ModelEvent) -> Result<(), InferenceExecutionError> {
+    fn count(&mut self, event: &ModelEvent) -> Result<(), Fault> {
         self.events = self.events.saturating_add(1);
         self.bytes = self.bytes.saturating_add(match event {
             ModelEvent::Text(text) | ModelEvent::Reasoning(text) => text.len(),
             ModelEvent::ToolCallArguments { text, .. } => text.len(),
             ModelEvent::ToolCallStarted { id, name, .. } => id.len() + name.len(),
-            _ => 0,
+            ModelEvent::ReasoningEnded { sealed } => sealed.as_ref().map_or(0, bytes_of),
+            ModelEvent::ToolCallEnded { .. }
+            | ModelEvent::Usage(_)
+            | ModelEvent::Alive
+            | ModelEvent::Stopped(_) => 0,
         });
         if self.events > EVENTS_MAX || self.bytes > ANSWER_BYTES_MAX {
-            return Err(malformed("an answer without end"));
+            return Err(Fault::Endless("it sent an answer without end"));
         }
         Ok(())
     }
@@ -278,13 +279,13 @@ impl Accumulator {
         id: String,
         name: String,
         updates: &mut VecDeque<Update>,
-    ) -> Result<(), InferenceExecutionError> {
+    ) -> Result<(), Fault> {
         let same = |piece: &Piece| piece.is_call(index) || piece.call_id() == Some(&id);
         if self.pieces.iter().any(same) {
             return Err(malformed("two calls that go by the same"));
         }
         if self.pieces.iter().filter(|piece| piece.call_id().is_some()).count() >= CALLS_MAX {
-            return Err(malformed("calls without end"));
+            return Err(Fault::Endless("it sent calls without end"));
         }
         self.end_seam(updates);
         let call = OpenToolCall { id: id.clone(), name: name.clone(), partial_arguments: String::new() };
@@ -337,12 +338,22 @@ impl Piece {
     }
 }
 
+/// How much there is of what a provider wants back.
+fn bytes_of(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(bytes_of).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + bytes_of(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+    }
+}
+
 fn whole_object(arguments: &str) -> Option<Value> {
     // Most pieces of an object do not end as one, and need not be parsed for that.
     let ends = arguments.trim_end().ends_with('}');
     ends.then(|| serde_json::from_str(arguments).ok()).flatten().filter(Value::is_object)
 }
 
-fn malformed(what: &str) -> InferenceExecutionError {
-    InferenceExecutionError::Provider(format!("it sent {what}"))
+fn malformed(what: &str) -> Fault {
+    Fault::Failed(InferenceExecutionError::Provider(format!("it sent {what}")))
 }

@@ -1,6 +1,7 @@
 //! The port to one model of one provider.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_core::Stream;
@@ -17,9 +18,9 @@ pub trait Model: Send + Sync {
     ///
     /// Dropping the future or the stream ends the request. The stream ends after
     /// [`Stopped`](ModelEvent::Stopped) or its first error; an end without either counts as [`InterruptCause::ConnectionReset`].
-    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError>;
     /// Whatever shows that the model is still at it is an event, if need be [`Alive`](ModelEvent::Alive): what gives none for
     /// longer than an agent allows has stalled.
+    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError>;
 }
 
 /// An answer, piece by piece.
@@ -30,6 +31,15 @@ pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, Fault>> + Se
 pub enum Fault {
     /// It broke off. What had come by then is known to whoever gathered it.
     Interrupted(InterruptCause),
+    /// The same, and the provider says when to come back.
+    BackLater {
+        /// How it broke off.
+        cause: InterruptCause,
+        /// When to come back.
+        retry_after: Duration,
+    },
+    /// It is over a limit of ours, for this reason. Nothing of it may be used, also no call that is whole.
+    Endless(&'static str),
     /// The provider said in its place what is wrong.
     Failed(InferenceExecutionError),
 }

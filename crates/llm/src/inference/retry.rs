@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::InferenceExecutionError;
+use super::{InferenceExecutionError, InterruptCause};
 
 /// The most that [`RetryPolicy::retries_max`] and [`RetryPolicy::stream_retries_max`] can be.
 pub const RETRIES_MAX: u32 = 32;
@@ -82,7 +82,11 @@ impl RetryPolicy {
 
     fn base(&self, error: &InferenceExecutionError) -> Duration {
         match error {
-            InferenceExecutionError::Overloaded { .. } => bounded(self.overloaded_base_ms),
+            InferenceExecutionError::Overloaded { .. }
+            | InferenceExecutionError::StreamInterrupted {
+                cause: InterruptCause::Provider5xxMidStream(503 | 529) | InterruptCause::GoAway,
+                ..
+            } => bounded(self.overloaded_base_ms),
             _ => bounded(self.base_ms),
         }
     }
@@ -145,11 +149,23 @@ impl Backoff {
         others: Others,
         roll: u64,
     ) -> Verdict {
+        self.after_asked(error, error.retry_after(), policy, others, roll)
+    }
+
+    /// The same, with when the provider says to come back where the error has no place for it.
+    pub(super) fn after_asked(
+        &mut self,
+        error: &InferenceExecutionError,
+        asked: Option<Duration>,
+        policy: &RetryPolicy,
+        others: Others,
+        roll: u64,
+    ) -> Verdict {
         if !error.is_retryable() || self.retries >= self.retries_max {
             return Verdict::GiveUp;
         }
         let base = policy.base(error);
-        let wait = match error.retry_after() {
+        let wait = match asked {
             Some(asked) if others == Others::Ready && asked > bounded(policy.patience_ms) => {
                 return Verdict::GiveUp;
             }
@@ -158,9 +174,10 @@ impl Backoff {
                 asked.saturating_add(part(base, roll)).min(cap)
             }
             None => {
+                // The cap bounds what is chosen from, not what was chosen: many who are at it still spread.
                 let cap = bounded(policy.cap_ms);
-                let spread = self.last_wait.max(base).saturating_mul(3).saturating_sub(base);
-                base.saturating_add(part(spread, roll)).min(cap)
+                let most = self.last_wait.max(base).saturating_mul(3).min(cap);
+                base.min(cap).saturating_add(part(most.saturating_sub(base), roll))
             }
         };
         self.retries += 1;

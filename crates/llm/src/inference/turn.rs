@@ -274,8 +274,8 @@ impl Turn {
             }
             return self.end(stop);
         }
-        if let Err(error) = self.gathered.take(event, &mut self.updates) {
-            self.broke_off(Fault::Failed(error));
+        if let Err(fault) = self.gathered.take(event, &mut self.updates) {
+            self.broke_off(fault);
         }
     }
 
@@ -296,12 +296,22 @@ impl Turn {
         self.gathered.break_off();
         self.usage.end_attempt();
         let snapshot = self.gathered.snapshot();
-        let recovery = Recovery::choose(&snapshot, &self.question);
+        let recovery = match fault {
+            // What would come of half of it cannot be known, and to go on with it would be over the limit again.
+            Fault::Endless(_) => Recovery::Restart,
+            _ => Recovery::choose(&snapshot, &self.question),
+        };
+        let mut back_later = None;
         let error = match fault {
+            Fault::BackLater { cause, retry_after } => {
+                back_later = Some(retry_after);
+                InferenceExecutionError::StreamInterrupted { cause, snapshot: Box::new(snapshot) }
+            }
             Fault::Interrupted(cause)
             | Fault::Failed(InferenceExecutionError::StreamInterrupted { cause, .. }) => {
                 InferenceExecutionError::StreamInterrupted { cause, snapshot: Box::new(snapshot) }
             }
+            Fault::Endless(why) => InferenceExecutionError::Provider(why.to_owned()),
             Fault::Failed(error) => error,
         };
         self.settle(&error);
@@ -316,9 +326,9 @@ impl Turn {
         self.recovery = Some(recovery);
         // It did begin to answer, so that is not what it is short of.
         self.opening = Backoff::opening(self.inference.policy());
-        let others = self.others();
-        let verdict =
-            self.streaming.after(&error, self.inference.policy(), others, self.inference.jitter().roll());
+        let (others, roll) = (self.others(), self.inference.jitter().roll());
+        let asked = back_later.or(error.retry_after());
+        let verdict = self.streaming.after_asked(&error, asked, self.inference.policy(), others, roll);
         self.try_again(error, verdict);
     }
 

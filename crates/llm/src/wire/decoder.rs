@@ -14,6 +14,9 @@ pub const CALLS_MAX: usize = 128;
 /// How many parts of other sorts one answer may hold.
 pub const BLOCKS_MAX: usize = 10_000;
 
+/// So much of a provider's word for why a model stopped is logged.
+const REASON_CHARS_MAX: usize = 64;
+
 /// Makes the events of a model of an answer's bytes.
 pub struct Decoder {
     sse: sse::Decoder,
@@ -39,6 +42,8 @@ pub(super) enum Broken {
     Said(Box<Said>),
     /// The answer is not one of this wire.
     Wrong(&'static str),
+    /// The answer is over a limit.
+    Endless(&'static str),
     /// The provider's filter withheld it.
     Filtered(&'static str),
 }
@@ -64,11 +69,6 @@ impl Decoder {
         self.is_over
     }
 
-    /// Takes the next bytes and gives the events that they end.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<ModelEvent, Fault>> {
-        let mut given = Vec::new();
-        if self.is_over {
-            return given;
     /// Whether the model said why it stopped, though more may come, such as what the answer cost.
     pub(super) fn has_said_its_end(&self) -> bool {
         match &self.reader {
@@ -78,15 +78,26 @@ impl Decoder {
         }
     }
 
+    /// Takes the next bytes and gives the events that they end.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<ModelEvent, Fault>> {
+        let mut given = Vec::new();
+        if self.is_over {
+            return given;
         }
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > ANSWER_BYTES_MAX {
-            self.give(Vec::new(), Err(Broken::Wrong("its answer is longer than any should be")), &mut given);
+            self.give(
+                Vec::new(),
+                Err(Broken::Endless("its answer is longer than any should be")),
+                &mut given,
+            );
             return given;
         }
         let (events, read) = match self.sse.push(bytes) {
             Ok(events) => (events, Ok(())),
-            Err(_) => (Vec::new(), Err(Broken::Wrong("an event of its answer is longer than any should be"))),
+            Err(_) => {
+                (Vec::new(), Err(Broken::Endless("an event of its answer is longer than any should be")))
+            }
         };
         // Some send an empty one as a sign of life.
         for event in events.into_iter().filter(|event| !event.data.trim().is_empty()) {
@@ -132,6 +143,7 @@ impl Decoder {
         self.is_over = true;
         given.push(Err(match broken {
             Broken::Said(said) => said.faulted(&self.wording),
+            Broken::Endless(why) => Fault::Endless(why),
             Broken::Wrong(why) => Fault::Failed(InferenceExecutionError::Provider(why.to_owned())),
             Broken::Filtered(why) => Fault::Failed(InferenceExecutionError::ContentFiltered(why.to_owned())),
         }));
@@ -141,7 +153,13 @@ impl Decoder {
 /// The next number of a call, where there may be one more.
 pub(super) fn next_call(calls: usize) -> Result<u32, Broken> {
     let number = u32::try_from(calls).ok().filter(|_| calls < CALLS_MAX);
-    number.ok_or(Broken::Wrong("its answer holds too many tool calls"))
+    number.ok_or(Broken::Endless("its answer holds too many tool calls"))
+}
+
+/// Tells of a reason to stop that is not known here. It is an end for all that: what the model said would not get better by asking again.
+pub(super) fn warn_of(reason: &str) {
+    let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
+    tracing::warn!(?reason, "a model stopped for a reason that is not known; its answer is taken for whole");
 }
 
 /// Adds a text, where there is one.

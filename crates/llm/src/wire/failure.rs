@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::endpoint::Key;
 use super::retry_after::bounded;
-use super::typed::{self, Meaning};
+use super::typed::{self, Meaning, Word};
 use crate::inference::{Fault, InferenceExecutionError as Error, InterruptCause};
 
 /// How much of a provider's own words is passed on.
@@ -101,8 +101,9 @@ impl Said {
             word.meaning
         } else if let Some(meaning) = self.beginning().filter(|_| (400..500).contains(&status)) {
             meaning
-        } else if let (404, Some(word)) = (status, typed::loose(&self.words)) {
-            word.meaning
+        } else if status == 404 && typed::loose(&self.words).is_some_and(|word| word.status == 404) {
+            // Without that word it is the address that is not there.
+            Meaning::NoModel
         } else {
             typed::of_status(status)
         };
@@ -118,20 +119,24 @@ impl Said {
 
     /// The same for whoever has a key that is not to be repeated.
     pub(super) fn faulted(self, wording: &Wording) -> Fault {
-        let word = typed::exact(&self.words);
-        if word.is_some_and(|word| word.meaning == Meaning::GoAway) {
-            return Fault::Interrupted(InterruptCause::GoAway);
+        let exact = typed::exact(&self.words);
+        // A word that says whose fault it is says more than the status of whoever passed it on.
+        let own = self.status.filter(|_| exact.is_none_or(|word| word.status >= 500));
+        let word = exact.or_else(|| typed::loose(&self.words));
+        let status = own.or(word.map(|word| word.status));
+        let cause = match (exact, status) {
+            (Some(Word { meaning: Meaning::GoAway, .. }), _) => InterruptCause::GoAway,
+            (_, Some(status @ 500..=599)) => InterruptCause::Provider5xxMidStream(status),
+            (_, Some(status)) => return Fault::Failed(self.refused(status, None, wording)),
+            (_, None) => {
+                let message = self.words_for(|| "it gave up".to_owned(), wording);
+                return Fault::Failed(Error::Provider(message));
+            }
+        };
+        match self.retry_after {
+            Some(retry_after) => Fault::BackLater { cause, retry_after },
+            None => Fault::Interrupted(cause),
         }
-        let word = word.or_else(|| typed::loose(&self.words));
-        let status = self.status.or(word.map(|word| word.status));
-        if let Some(status @ 500..=599) = status {
-            return Fault::Interrupted(InterruptCause::Provider5xxMidStream(status));
-        }
-        let beginning = self.beginning();
-        let meaning = beginning.or(word.map(|word| word.meaning)).or(self.status.map(typed::of_status));
-        let retry_after = self.retry_after;
-        let message = self.words_for(|| "it gave up".to_owned(), wording);
-        Fault::Failed(error(meaning.unwrap_or(Meaning::Server), message, retry_after))
     }
 
     fn beginning(&self) -> Option<Meaning> {

@@ -81,12 +81,16 @@ const LOOSE: [Word; 7] = [
     word("service_unavailable", Meaning::Overloaded, 503),
 ];
 
-/// How a message begins by which alone a provider tells an invalid request from another, with the type of the error.
-const BEGINNINGS: [(&str, &str, Meaning); 3] = [
+/// How a message begins by which alone a provider tells an invalid request from another, with the type of the error, if it has one.
+const BEGINNINGS: [(&str, &str, Meaning); 6] = [
     // Anthropic has one type for every request that it does not take.
     ("invalid_request_error", "prompt is too long", Meaning::Overflow),
     ("invalid_request_error", "input length and `max_tokens` exceed context limit", Meaning::Overflow),
     ("invalid_request_error", "Output blocked by content filtering policy", Meaning::Filtered),
+    // DeepSeek, vLLM, and OpenRouter, which has no word for it at all.
+    ("invalid_request_error", "This model's maximum context length is", Meaning::Overflow),
+    ("BadRequestError", "This model's maximum context length is", Meaning::Overflow),
+    ("", "This endpoint's maximum context length is", Meaning::Overflow),
 ];
 
 /// The first of these words that says more than a status does.
@@ -105,7 +109,11 @@ fn find(table: &[Word], words: &[String]) -> Option<Word> {
 
 /// What the beginning of a message means.
 pub(super) fn beginning(words: &[String], message: &str) -> Option<Meaning> {
-    let is_it = |kind: &str, text: &str| words.iter().any(|word| word == kind) && message.starts_with(text);
+    let is_of = |kind: &str| match kind {
+        "" => words.is_empty(),
+        kind => words.iter().any(|word| word == kind),
+    };
+    let is_it = |kind: &str, text: &str| is_of(kind) && message.starts_with(text);
     BEGINNINGS.iter().find(|(kind, text, _)| is_it(kind, text)).map(|(.., meaning)| *meaning)
 }
 

@@ -351,6 +351,39 @@ async fn an_answer_without_end_is_the_provider_s_error() {
     assert!(matches!(seen.error(), E::Provider(_)));
     let (seen, _) = ask_with(RetryPolicy::never(), [says(calls(CALLS_MAX).chain([stop()]))]).await;
     assert_eq!(seen.ready().len(), CALLS_MAX);
+
+    let sealed = Step::ReasoningEnded(json!({"item": "x".repeat(ANSWER_BYTES_MAX)}));
+    let (seen, _) = ask_with(RetryPolicy::never(), [says([sealed, stop()])]).await;
+    assert!(matches!(seen.error(), E::Provider(_)), "what is sealed counts too");
+}
+
+// clause: D10
+#[tokio::test(start_paused = true)]
+async fn d10_of_an_answer_over_a_limit_no_call_is_made_though_it_is_whole() {
+    let index = |at: usize| u32::try_from(at).unwrap();
+    let whole = |at: usize| [started(index(at), &format!("c{at}")), ended(index(at))];
+    let endless = || says((0..=CALLS_MAX).flat_map(whole).chain([stop()]));
+    let (seen, _) = ask_with(RetryPolicy::never(), [endless()]).await;
+    assert!(matches!(seen.error(), E::Provider(_)), "{:?}", seen.outcome);
+    let (seen, model) = ask([endless(), says([text("Better."), stop()])]).await;
+    is_one_after_reset(&seen);
+    assert_eq!((seen.text().as_str(), seen.resets(), model.asked()), ("Better.", 1, 2));
+}
+
+#[track_caller]
+fn is_one_after_reset(seen: &Seen) {
+    let answer = seen.answer();
+    assert_eq!(answer.message.said(), seen.text(), "what is kept is what was seen");
+    assert_eq!(answer.message.tool_calls().count(), 0, "what was called before is void");
+}
+
+// clause: D10
+#[tokio::test(start_paused = true)]
+async fn d10_a_repetition_that_is_too_short_to_be_told_from_chance_is_kept_as_it_was_seen() {
+    let (seen, _) =
+        ask([says([text("Four, five, six"), reset()]), says([text("six"), text(" seven."), stop()])]).await;
+    is_one(&seen);
+    assert_eq!(seen.text(), "Four, five, sixsix seven.");
 }
 
 // clause: D09

@@ -55,9 +55,33 @@ fn d08_without_a_word_of_the_provider_waits_grow_up_to_the_cap() {
             Verdict::GiveUp => panic!("gave up"),
         })
         .collect();
-    assert_eq!(waits, [1_499, 4_499, 8_000, 8_000, 8_000]);
+    assert_eq!(waits, [1_499, 4_499, 7_999, 7_999, 7_999]);
+    // Also at the cap not all come back at once.
+    let mut at_the_cap = Backoff::opening(&policy());
+    for _ in 0..4 {
+        at_the_cap.after(&E::Provider(String::new()), &policy(), Others::None, last);
+    }
+    let half = at_the_cap.after(&E::Provider(String::new()), &policy(), Others::None, last / 2);
+    assert_eq!(half, Verdict::Wait(Duration::from_nanos(4_249_999_999)));
     check(&E::Provider(String::new()), Others::None, 0, &[500, 500, 500]);
     check(&E::overloaded(""), Others::None, 0, &[2_000, 2_000]);
+}
+
+// clause: D08
+#[test]
+fn d08_a_provider_that_is_overloaded_in_the_middle_is_left_alone_as_long_as_one_that_says_so_first() {
+    use InterruptCause::{ConnectionReset, GoAway, IdleStall, Provider5xxMidStream as Status};
+    for (cause, base_ms) in [
+        (Status(503), 2_000),
+        (Status(529), 2_000),
+        (GoAway, 2_000),
+        (Status(500), 500),
+        (ConnectionReset, 500),
+        (IdleStall, 500),
+    ] {
+        let snapshot = Box::<InterruptSnapshot>::default();
+        check(&E::StreamInterrupted { cause, snapshot }, Others::None, 0, &[base_ms, base_ms]);
+    }
 }
 
 // clause: D07
@@ -138,7 +162,9 @@ proptest! {
         let error = E::RateLimited { message: String::new(), retry_after: asked.map(Duration::from_millis) };
         let mut backoff = Backoff::opening(&policy);
         for roll in rolls {
-            let Verdict::Wait(wait) = backoff.after(&error, &policy, Others::None, roll) else { continue };
+            let Verdict::Wait(wait) = backoff.after(&error, &policy, Others::None, roll) else {
+                panic!("gave up before its limit")
+            };
             let (least, most) = match asked {
                 Some(asked) => (asked.min(120_000), (asked + base_ms).min(120_000)),
                 None => (base_ms.min(cap_ms), cap_ms),
