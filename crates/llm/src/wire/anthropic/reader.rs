@@ -1,7 +1,8 @@
 //! The events of Anthropic Messages as those of a model.
 //!
-//! A call is whole when its block stops. One whose arguments are no JSON then may have been cut at the most that the model may say,
-//! which is known only with the reason why it stopped; so it is ended then, or never.
+//! A call is whole when its block stops. One whose arguments are no JSON then, or that has none, may have been cut at the most that
+//! the model may say, which is known only when something follows: another block, or the reason why it stopped. So it is ended then, or
+//! never. One without arguments is taken for whole when the stream breaks off first.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +12,29 @@ use super::{REDACTED, THINKING};
 use crate::inference::{ModelEvent, StopReason};
 use crate::sse;
 use crate::usage::Usage;
-use crate::wire::decoder::{BLOCKS_MAX, Broken, Read, next_call, say};
+use crate::wire::decoder::{BLOCKS_MAX, Broken, Read, next_call, say, warn_of};
 use crate::wire::failure::Said;
 use crate::wire::sealed::seal;
+
+/// The reasons to stop of a model that has said all.
+const ENDED: [&str; 4] = ["end_turn", "stop_sequence", "tool_use", "pause_turn"];
 
 /// Reads one answer.
 pub(in crate::wire) struct Reader {
     provider: String,
     /// The blocks that are open, by their place.
     blocks: BTreeMap<u64, Block>,
-    /// Calls that stopped with what is no JSON.
-    doubtful: Vec<u32>,
+    /// Calls that stopped with what is no JSON, or with nothing.
+    doubtful: Vec<Doubtful>,
     calls: usize,
     /// What was told of the cost, by field.
     usage: Map<String, Value>,
     stop_reason: Option<String>,
+}
+
+struct Doubtful {
+    call: u32,
+    has_arguments: bool,
 }
 
 enum Block {
@@ -73,36 +82,58 @@ impl Reader {
                 Ok(())
             }
             "message_stop" => self.end(out),
-            "error" => Err(Broken::Said(Box::new(Said::of(&data)))),
+            "error" => {
+                self.break_off(out);
+                Err(Broken::Said(Box::new(Said::of(&data))))
+            }
             _ => Ok(()),
         }
     }
 
-    /// The stream ended. It is the answer's end if the model said why it stopped.
-    pub(in crate::wire) fn end(&mut self, out: &mut Vec<ModelEvent>) -> Read {
-        let Some(reason) = self.stop_reason.take() else { return Ok(()) };
-        let stopped = match reason.as_str() {
-            "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
-            "refusal" => return Err(Broken::Filtered("the answer ended with refusal")),
-            "end_turn" | "stop_sequence" | "tool_use" | "pause_turn" => {
-                let open: Vec<u64> = self.blocks.keys().copied().collect();
-                open.into_iter().for_each(|at| self.stop(at, out));
-                out.extend(self.doubtful.drain(..).map(|index| ModelEvent::ToolCallEnded { index }));
-                if self.calls > 0 { StopReason::ToolUse } else { StopReason::EndTurn }
-            }
     pub(in crate::wire) fn has_said_its_end(&self) -> bool {
         self.stop_reason.is_some()
     }
 
-            _ => return Err(Broken::Wrong("the model stopped for a reason that is not known")),
+    /// The stream ended. It is the answer's end if the model said why it stopped.
+    pub(in crate::wire) fn end(&mut self, out: &mut Vec<ModelEvent>) -> Read {
+        let Some(reason) = self.stop_reason.take() else {
+            self.break_off(out);
+            return Ok(());
+        };
+        let stopped = match reason.as_str() {
+            "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
+            "refusal" => return Err(Broken::Filtered("the answer ended with refusal")),
+            reason => {
+                if !ENDED.contains(&reason) {
+                    warn_of(reason);
+                }
+                let open: Vec<u64> = self.blocks.keys().copied().collect();
+                open.into_iter().for_each(|at| self.stop(at, out));
+                self.trust(out);
+                if self.calls > 0 { StopReason::ToolUse } else { StopReason::EndTurn }
+            }
         };
         out.push(ModelEvent::Stopped(stopped));
         Ok(())
     }
 
+    /// Ends what was in doubt: it was not cut.
+    fn trust(&mut self, out: &mut Vec<ModelEvent>) {
+        out.extend(
+            self.doubtful.drain(..).map(|doubtful| ModelEvent::ToolCallEnded { index: doubtful.call }),
+        );
+    }
+
+    /// The stream breaks off before it is known what cut a call. Of one that has arguments the rest is missing.
+    fn break_off(&mut self, out: &mut Vec<ModelEvent>) {
+        self.doubtful.retain(|doubtful| !doubtful.has_arguments);
+        self.trust(out);
+    }
+
     fn begin(&mut self, at: u64, block: &Value, out: &mut Vec<ModelEvent>) -> Read {
+        self.trust(out);
         if self.blocks.len() >= BLOCKS_MAX {
-            return Err(Broken::Wrong("its answer holds too many blocks"));
+            return Err(Broken::Endless("its answer holds too many blocks"));
         }
         let text = |name: &str| block[name].as_str().unwrap_or_default().to_owned();
         let block = match block["type"].as_str() {
@@ -165,8 +196,8 @@ impl Reader {
                 if arguments.is_empty() && has_input {
                     // Some servers send the arguments at once.
                     out.push(ModelEvent::ToolCallArguments { index, text: input.to_string() });
-                } else if !arguments.is_empty() && serde_json::from_str::<Value>(&arguments).is_err() {
-                    self.doubtful.push(index);
+                } else if serde_json::from_str::<Value>(&arguments).is_err() {
+                    self.doubtful.push(Doubtful { call: index, has_arguments: !arguments.is_empty() });
                     return;
                 }
                 out.push(ModelEvent::ToolCallEnded { index });

@@ -6,15 +6,17 @@
 use serde_json::{Map, Value, json};
 
 use super::REASONING_CONTENT;
-use crate::chat::{Chunk, Delta, ToolCallDelta};
+use crate::chat::{Chunk, Delta, FunctionDelta, ToolCallDelta};
 use crate::inference::{ModelEvent, StopReason};
 use crate::sse;
-use crate::wire::decoder::{Broken, Read, next_call, say};
+use crate::wire::decoder::{Broken, Read, next_call, say, warn_of};
 use crate::wire::failure::Said;
 use crate::wire::sealed::seal;
 
 /// What ends a stream.
 const DONE: &str = "[DONE]";
+/// The reasons to stop of a model that has said all; the last two are those of servers of open models.
+const ENDED: [&str; 5] = ["stop", "tool_calls", "function_call", "eos_token", "stop_sequence"];
 
 /// Reads one answer.
 pub(in crate::wire) struct Reader {
@@ -83,23 +85,17 @@ impl Reader {
         Ok(())
     }
 
-    /// The stream ended. It is the answer's end if the model said why it stopped.
-    pub(in crate::wire) fn end(&mut self, out: &mut Vec<ModelEvent>) -> Read {
     pub(in crate::wire) fn has_said_its_end(&self) -> bool {
         self.finish_reason.is_some()
     }
 
+    /// The stream ended. It is the answer's end if the model said why it stopped.
+    pub(in crate::wire) fn end(&mut self, out: &mut Vec<ModelEvent>) -> Read {
         let Some(reason) = self.finish_reason.take() else { return Ok(()) };
         self.end_thought(out);
         match reason.as_str() {
-            "stop" | "tool_calls" | "function_call" => {
-                self.end_calls(out)?;
-                let calls = !self.calls.is_empty();
-                out.push(ModelEvent::Stopped(if calls { StopReason::ToolUse } else { StopReason::EndTurn }));
-                Ok(())
-            }
-            // A call may be cut in the middle; none is ended for it.
-            "length" => {
+            // A call may be cut in the middle; none is ended for it. The other word is Mistral's.
+            "length" | "model_length" => {
                 out.push(ModelEvent::Stopped(StopReason::MaxTokens));
                 Ok(())
             }
@@ -107,7 +103,17 @@ impl Reader {
             "insufficient_system_resource" => {
                 Err(Broken::Said(Box::new(Said::word(&reason, "it ran out of resources while it answered"))))
             }
-            _ => Err(Broken::Wrong("the model stopped for a reason that is not known")),
+            // It is known to have failed, and not why.
+            "error" | "abort" => Err(Broken::Wrong("the answer ended with an error")),
+            known => {
+                if !ENDED.contains(&known) {
+                    warn_of(known);
+                }
+                self.end_calls(out)?;
+                let calls = !self.calls.is_empty();
+                out.push(ModelEvent::Stopped(if calls { StopReason::ToolUse } else { StopReason::EndTurn }));
+                Ok(())
+            }
         }
     }
 
@@ -141,7 +147,8 @@ impl Reader {
     fn call(&mut self, delta: ToolCallDelta, out: &mut Vec<ModelEvent>) -> Read {
         let id = delta.id.unwrap_or_default();
         let function = delta.function.unwrap_or_default();
-        let at = match self.find(delta.index, &id) {
+        let found = self.find(delta.index, &id);
+        let at = match found.filter(|at| !id.is_empty() || !self.calls[*at].is_followed_by(&function)) {
             Some(at) => at,
             None => {
                 next_call(self.calls.len())?;
@@ -191,7 +198,7 @@ impl Reader {
     fn end_whole_calls(&mut self, out: &mut Vec<ModelEvent>) {
         for call in &mut self.calls {
             if let State::Begun(index) = call.state
-                && serde_json::from_str::<Map<String, Value>>(&call.arguments).is_ok()
+                && call.is_whole()
             {
                 call.end(index, out);
             }
@@ -222,6 +229,24 @@ impl Reader {
 }
 
 impl Call {
+    /// Whether what came next, under no id of its own, is another call: it has a name, and nothing can be added to this one.
+    fn is_followed_by(&self, next: &FunctionDelta) -> bool {
+        let (Some(name), text) = (next.name.as_deref(), next.arguments.as_deref().unwrap_or_default()) else {
+            return false;
+        };
+        if name.is_empty() || self.name.is_empty() {
+            return false;
+        }
+        // Providers that send the name again do so with more of the arguments, or at the very end with nothing.
+        let is_another = name != self.name || !text.trim().is_empty();
+        is_another && (self.is_whole() || self.arguments.is_empty() && name != self.name)
+    }
+
+    /// Whether nothing can be added to its arguments.
+    fn is_whole(&self) -> bool {
+        serde_json::from_str::<Map<String, Value>>(&self.arguments).is_ok()
+    }
+
     /// Says that it begins, with what is known of its arguments already.
     fn begin(&mut self, index: u32, out: &mut Vec<ModelEvent>) {
         self.state = State::Begun(index);

@@ -10,7 +10,7 @@ use super::REASONING;
 use crate::inference::{ModelEvent, StopReason};
 use crate::sse;
 use crate::usage;
-use crate::wire::decoder::{BLOCKS_MAX, Broken, Read, next_call, say};
+use crate::wire::decoder::{BLOCKS_MAX, Broken, Read, next_call, say, warn_of};
 use crate::wire::failure::Said;
 use crate::wire::sealed::seal;
 
@@ -93,7 +93,7 @@ impl Reader {
     /// Keeps what an item is, in place of what was known of it.
     fn item(&mut self, at: u64, item: Item) -> Read {
         if self.items.len() >= BLOCKS_MAX && !self.items.contains_key(&at) {
-            return Err(Broken::Wrong("its answer holds too many items"));
+            return Err(Broken::Endless("its answer holds too many items"));
         }
         self.items.insert(at, item);
         Ok(())
@@ -184,12 +184,15 @@ fn open_call((at, item): (&u64, &Item)) -> Option<(u64, String)> {
 fn incomplete(response: &Value, data: &str, out: &mut Vec<ModelEvent>) -> Read {
     out.extend(usage::of_body(data.as_bytes()).map(ModelEvent::Usage));
     match response["incomplete_details"]["reason"].as_str() {
-        Some("max_output_tokens") => {
+        Some("content_filter") => Err(Broken::Filtered("the answer ended with content_filter")),
+        reason => {
+            // Whatever the reason is, there was more to say.
+            if reason != Some("max_output_tokens") {
+                warn_of(reason.unwrap_or_default());
+            }
             out.push(ModelEvent::Stopped(StopReason::MaxTokens));
             Ok(())
         }
-        Some("content_filter") => Err(Broken::Filtered("the answer ended with content_filter")),
-        _ => Err(Broken::Wrong("its answer is incomplete for a reason that is not known")),
     }
 }
 
