@@ -127,12 +127,11 @@ impl Accumulator {
         self.cancel_open(updates);
     }
 
-    /// Keeps the text, to be continued; the calls are cancelled. Returns the text.
-    pub(super) fn continue_text(&mut self, updates: &mut VecDeque<Update>) -> String {
+    /// Keeps the text, to be continued; the calls are cancelled. Returns what was said and thought.
+    pub(super) fn continue_text(&mut self, updates: &mut VecDeque<Update>) -> Message {
         self.cancel_open(updates);
-        let text = self.text();
-        self.seam = Some(Seam::new(text.clone()));
-        text
+        self.seam = Some(Seam::new(self.text()));
+        self.said()
     }
 
     /// Drops everything.

@@ -41,10 +41,11 @@ impl Recovery {
     }
 }
 
-/// The request that asks for the rest of an answer that began with `text`.
-pub(super) fn continued(request: &InferenceRequest, text: &str) -> InferenceRequest {
+/// The request that asks for the rest of an answer that began with `said`. What was thought is in it: some providers refuse what came
+/// of a thought without the thought.
+pub(super) fn continued(request: &InferenceRequest, said: Message) -> InferenceRequest {
     let mut request = request.clone();
-    request.messages.push(Arc::new(Message::assistant(text)));
+    request.messages.push(Arc::new(said));
     request.messages.push(Arc::new(Message::user(CONTINUE)));
     request
 }

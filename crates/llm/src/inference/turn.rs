@@ -249,8 +249,8 @@ impl Turn {
     fn apply_recovery(&mut self) {
         match self.recovery.take() {
             Some(Recovery::ContinueText | Recovery::ContinueWithoutCall) => {
-                let text = self.gathered.continue_text(&mut self.updates);
-                self.asking = Arc::new(continued(&self.question, &text));
+                let said = self.gathered.continue_text(&mut self.updates);
+                self.asking = Arc::new(continued(&self.question, said));
             }
             Some(Recovery::Restart) => {
                 self.gathered.reset(&mut self.updates);

@@ -237,6 +237,19 @@ async fn d10_what_was_thought_is_kept_over_attempts() {
     assert_eq!(seen.answer().message, Message { role: Role::Assistant, content: expected });
 }
 
+// Providers refuse what came of a thought without the thought.
+// clause: D10
+#[tokio::test(start_paused = true)]
+async fn d10_a_model_that_is_asked_to_go_on_gets_its_thoughts_back() {
+    let sealed = json!({"signature": "s"});
+    let thinks = [think("Hm."), Step::ReasoningEnded(sealed.clone()), text("Half"), reset()];
+    let (seen, model) = ask([says(thinks), says([text(" and half."), stop()])]).await;
+    is_one(&seen);
+    let thought = Part::Reasoning(Reasoning { text: "Hm.".to_owned(), sealed: Some(sealed) });
+    let content = vec![thought, Part::Text { text: "Half".to_owned() }];
+    assert_eq!(*model.requests()[1].messages[1], Message { role: Role::Assistant, content });
+}
+
 // clause: D09
 #[tokio::test(start_paused = true)]
 async fn d09_every_cause_is_recovered_from_and_surfaces_exactly_when_it_goes_on() {
