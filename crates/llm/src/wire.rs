@@ -12,7 +12,7 @@
 //! wire/typed.rs        the words that providers have for it
 //! wire/retry_after.rs  when to come back
 //! wire/schema.rs       schemas as providers take them
-//! wire/sealed.rs       what a provider wants back of a thought
+//! wire/sealed.rs       what a model wants back of a thought
 //! ```
 //!
 //! [`Wire::encode`] and [`Decoder`] are pure. [`WireModel`] is the only part that opens a connection. Nothing here is tried again,
@@ -42,6 +42,7 @@ pub use model::{ERROR_BODY_BYTES_MAX, ERROR_BODY_TIME_MAX, WireModel};
 pub use responses::ResponsesOptions;
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};
 
+use self::sealed::Maker;
 use crate::inference::InferenceRequest;
 
 /// What a provider speaks, and how it is spoken to.
@@ -67,16 +68,17 @@ impl Wire {
 
     /// The body that asks this model of this provider.
     pub fn encode(&self, provider: &str, model: &str, request: &InferenceRequest) -> Value {
+        let maker = Maker::new(provider, model);
         match self {
-            Wire::Responses(options) => responses::encode(options, provider, model, request),
-            Wire::Chat(options) => chat::encode(options, provider, model, request),
-            Wire::Anthropic(options) => anthropic::encode(options, provider, model, request),
+            Wire::Responses(options) => responses::encode(options, &maker, request),
+            Wire::Chat(options) => chat::encode(options, &maker, request),
+            Wire::Anthropic(options) => anthropic::encode(options, &maker, request),
         }
     }
 
-    /// What makes the model's events of this provider's answer.
-    pub fn decoder(&self, provider: &str) -> Decoder {
-        Decoder::new(self, provider)
+    /// What makes the events of this model of what its provider answers.
+    pub fn decoder(&self, provider: &str, model: &str) -> Decoder {
+        Decoder::new(self, &Maker::new(provider, model))
     }
 }
 

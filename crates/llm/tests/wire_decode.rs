@@ -27,7 +27,7 @@ fn anthropic() -> Wire {
 }
 
 fn decode(wire: &Wire, pieces: &[&[u8]]) -> Given {
-    let mut decoder = wire.decoder("p");
+    let mut decoder = wire.decoder("p", "m");
     let mut given: Given = pieces.iter().flat_map(|piece| decoder.push(piece)).collect();
     given.extend(decoder.end(InterruptCause::ConnectionReset));
     assert!(decoder.is_over());
@@ -69,7 +69,7 @@ fn stopped(reason: StopReason) -> Result<ModelEvent, Fault> {
 }
 
 fn sealed(item: Value) -> Result<ModelEvent, Fault> {
-    Ok(ModelEvent::ReasoningEnded { sealed: Some(json!({"provider": "p", "item": item})) })
+    Ok(ModelEvent::ReasoningEnded { sealed: Some(json!({"provider": "p", "model": "m", "item": item})) })
 }
 
 fn used(input: u64, output: u64, cached: u64, reasoning: u64) -> Result<ModelEvent, Fault> {

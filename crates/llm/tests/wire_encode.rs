@@ -44,7 +44,7 @@ fn assistant(content: Vec<Part>) -> Message {
 fn thought(text: &str, provider: &str, item: Value) -> Part {
     Part::Reasoning(Reasoning {
         text: text.into(),
-        sealed: Some(json!({"provider": provider, "item": item})),
+        sealed: Some(json!({"provider": provider, "model": "m", "item": item})),
     })
 }
 
@@ -93,10 +93,10 @@ fn full(wire: &Wire) -> InferenceRequest {
         effort: Some(Effort::Medium),
         format: Some(AnswerFormat {
             name: "answer".into(),
-            schema: json!({"type": "object", "properties": {}}),
+            schema: json!({"type": "object", "properties": {"of": {"type": "string"}}}),
         }),
         output_tokens_max: Some(500),
-        top_p: Some(0.5),
+        top_p: Some(0.95),
         labels: [("who".to_owned(), "counts".to_owned())].into(),
         ..request(messages)
     }
@@ -131,10 +131,10 @@ fn a_question_to_the_responses_api() {
         "reasoning": {"effort": "medium", "summary": "auto"},
         "text": {"format": {
             "type": "json_schema", "name": "answer", "strict": false,
-            "schema": {"type": "object", "properties": {}},
+            "schema": {"type": "object", "properties": {"of": {"type": "string"}}},
         }},
         "max_output_tokens": 500,
-        "top_p": 0.5,
+        "top_p": 0.95,
         "include": ["reasoning.encrypted_content"],
         "store": false,
         "stream": true,
@@ -146,6 +146,12 @@ fn a_question_to_the_responses_api() {
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]},
     ], "store": false, "stream": true});
     assert_eq!(bare.encode("p", "m", &request(vec![Message::user("hello")])), expected);
+    // Who does not ask for thoughts does not give them back, and who does not ask to think does not ask for thoughts.
+    let full = full(&responses());
+    let asked = bare.encode("p", "m", &full);
+    assert!(asked.get("include").is_none() && !asked["input"].to_string().contains("encrypted_content"));
+    let effortless = responses().encode("p", "m", &InferenceRequest { effort: None, ..full });
+    assert_eq!(effortless.get("include"), None);
 }
 
 #[test]
@@ -175,10 +181,11 @@ fn a_question_to_chat_completions() {
         "tool_choice": "auto",
         "reasoning_effort": "medium",
         "response_format": {"type": "json_schema", "json_schema": {
-            "name": "answer", "strict": false, "schema": {"type": "object", "properties": {}},
+            "name": "answer", "strict": false,
+            "schema": {"type": "object", "properties": {"of": {"type": "string"}}},
         }},
         "max_tokens": 500,
-        "top_p": 0.5,
+        "top_p": 0.95,
         "stream": true,
         "stream_options": {"include_usage": true},
     });
@@ -225,10 +232,11 @@ fn a_question_to_anthropic() {
         "thinking": {"type": "adaptive", "display": "summarized"},
         "output_config": {
             "effort": "medium",
-            "format": {"type": "json_schema",
-                "schema": {"type": "object", "properties": {}, "additionalProperties": false}},
+            "format": {"type": "json_schema", "schema": {
+                "type": "object", "properties": {"of": {"type": "string"}}, "additionalProperties": false,
+            }},
         },
-        "top_p": 0.5,
+        "top_p": 0.95,
         "stream": true,
     });
     assert_eq!(anthropic().encode("p", "m", &full(&anthropic())), expected);
@@ -282,14 +290,16 @@ fn tool_choice_and_parallel_calls_are_said_in_each_wires_words() {
 fn a_thought_goes_back_only_to_whoever_had_it_and_only_with_what_followed() {
     for wire in [responses(), chat(), anthropic()] {
         let own = thought("Hm.", "p", sealed(&wire));
-        let is_back = |content: Vec<Part>, provider: &str| {
-            let body = wire.encode(provider, "m", &request(vec![Message::user("?"), assistant(content)]));
+        let is_back_to = |content: Vec<Part>, provider: &str, model: &str| {
+            let body = wire.encode(provider, model, &request(vec![Message::user("?"), assistant(content)]));
             let body = body["input"].to_string() + &body["messages"].to_string();
             ["encrypted_content", "reasoning_content", "signature"].iter().any(|word| body.contains(word))
         };
+        let is_back = |content: Vec<Part>, provider: &str| is_back_to(content, provider, "m");
         let path = wire.path();
         assert!(is_back(vec![own.clone(), text("So.")], "p"), "{path}");
         assert!(!is_back(vec![own.clone(), text("So.")], "another"), "{path}");
+        assert!(!is_back_to(vec![own.clone(), text("So.")], "p", "another"), "{path}: another model");
         assert!(!is_back(vec![own], "p"), "{path}: nothing followed");
         let unsealed = Part::Reasoning(Reasoning { text: "Hm.".into(), sealed: None });
         assert!(!is_back(vec![unsealed, text("So.")], "p"), "{path}");
@@ -358,9 +368,13 @@ fn on_anthropic_thinking_yields_to_what_it_does_not_go_with() {
     };
     let older =
         Wire::Anthropic(AnthropicOptions { thinking: Thinking::Budget, ..AnthropicOptions::default() });
-    let (budget, all) = (24 * 1024, OUTPUT_TOKENS_DEFAULT + 24 * 1024);
+    // What is thought is a part of what may be said, so that the two together are within the limit of every model.
+    for (effort, budget) in [(Effort::Low, 2048), (Effort::Medium, 8192), (Effort::High, 8192)] {
+        let body = older.encode("p", "m", &InferenceRequest { effort: Some(effort), ..asked.clone() });
+        let tokens = (&body["thinking"]["budget_tokens"], &body["max_tokens"]);
+        assert_eq!(tokens, (&json!(budget), &json!(OUTPUT_TOKENS_DEFAULT)), "{effort:?}");
+    }
     let body = older.encode("p", "m", &asked);
-    assert_eq!((&body["thinking"]["budget_tokens"], &body["max_tokens"]), (&json!(budget), &json!(all)));
     assert_eq!(body.get("output_config"), None);
 
     let short = older.encode("p", "m", &InferenceRequest { output_tokens_max: Some(4096), ..asked.clone() });
@@ -369,11 +383,17 @@ fn on_anthropic_thinking_yields_to_what_it_does_not_go_with() {
         for without in [
             InferenceRequest { tool_choice: ToolChoice::Required, ..asked.clone() },
             InferenceRequest { temperature: Some(0.2), ..asked.clone() },
+            InferenceRequest { top_p: Some(0.94), ..asked.clone() },
             InferenceRequest { effort: None, ..asked.clone() },
         ] {
             assert_eq!(wire.encode("p", "m", &without).get("thinking"), None);
         }
     }
+    let steered = InferenceRequest { top_p: Some(0.95), ..asked.clone() };
+    assert!(anthropic().encode("p", "m", &steered).get("thinking").is_some());
+    let both = InferenceRequest { temperature: Some(0.2), ..steered };
+    let both = anthropic().encode("p", "m", &both);
+    assert_eq!((&both["temperature"], both.get("top_p")), (&json!(0.2), None), "newer models refuse both");
     // A turn that began without thinking goes on without.
     let begun = vec![
         Arc::new(Message::user("hello")),

@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 use runyard_demo_provider::{DemoProvider, Options};
 use runyard_llm::http::{Client, Limits, Roots, Unusable};
 use runyard_llm::inference::{
-    Fault, InferenceExecutionError as Error, InferenceRequest, InterruptCause, Message, Model, ModelEvent,
-    ModelStream, Part, Reasoning, StopReason, ToolCall, ToolOutput,
+    Effort, Fault, InferenceExecutionError as Error, InferenceRequest, InterruptCause, Message, Model,
+    ModelEvent, ModelStream, Part, Reasoning, StopReason, ToolCall, ToolOutput,
 };
 use runyard_llm::wire::{
     AnthropicOptions, ChatOptions, Endpoint, MESSAGE_CHARS_MAX, ResponsesOptions, Wire, WireModel,
@@ -285,7 +285,9 @@ async fn a_call_and_a_thought_go_back_with_the_result_and_the_answer_goes_on() {
         let model = model(&provider, wire.clone());
         let mut request = asking("[[scenario:shell touch a.txt]]");
         let Call { id, name, arguments, .. } = ask(&model, &request).await.calls[0].clone();
-        let thought = ask(&model, &asking("[[scenario:reasoning]]")).await;
+        request.effort = Some(Effort::Low);
+        let thinking = InferenceRequest { effort: request.effort, ..asking("[[scenario:reasoning]]") };
+        let thought = ask(&model, &thinking).await;
         let call = ToolCall { id: id.clone(), name, arguments: ToolCall::arguments_of(&arguments) };
         let reasoning = Reasoning { text: thought.thought, sealed: thought.sealed[0].clone() };
         let content = vec![Part::Reasoning(reasoning), Part::ToolCall(call)];
@@ -311,9 +313,11 @@ async fn a_call_and_a_thought_go_back_with_the_result_and_the_answer_goes_on() {
             Wire::Anthropic(_) => "signed-by-the-demo-provider",
         };
         assert_eq!(back, expected);
-        // Another provider would not know what to do with it.
-        let other = wire.encode("another", "m-1", &request).to_string();
-        assert!(!other.contains(expected), "{other}");
+        // Another provider would not know what to do with it, nor would another model.
+        for (provider, model) in [("another", "m-1"), ("demo", "m-2")] {
+            let other = wire.encode(provider, model, &request).to_string();
+            assert!(!other.contains(expected), "{other}");
+        }
     }
 }
 

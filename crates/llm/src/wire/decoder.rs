@@ -3,6 +3,7 @@
 //! Pure. The last thing it gives is [`ModelEvent::Stopped`] or a [`Fault`]; what comes after that is not looked at.
 
 use super::failure::{Said, Wording};
+use super::sealed::Maker;
 use super::{Wire, anthropic, chat, responses};
 use crate::inference::{Fault, InferenceExecutionError, InterruptCause, ModelEvent};
 use crate::sse;
@@ -49,11 +50,11 @@ pub(super) enum Broken {
 }
 
 impl Decoder {
-    pub(super) fn new(wire: &Wire, provider: &str) -> Self {
+    pub(super) fn new(wire: &Wire, maker: &Maker) -> Self {
         let reader = match wire {
-            Wire::Responses(_) => Reader::Responses(responses::Reader::new(provider)),
-            Wire::Chat(_) => Reader::Chat(chat::Reader::new(provider)),
-            Wire::Anthropic(_) => Reader::Anthropic(anthropic::Reader::new(provider)),
+            Wire::Responses(_) => Reader::Responses(responses::Reader::new(maker.clone())),
+            Wire::Chat(_) => Reader::Chat(chat::Reader::new(maker.clone())),
+            Wire::Anthropic(_) => Reader::Anthropic(anthropic::Reader::new(maker.clone())),
         };
         let (sse, wording) = (sse::Decoder::new(), Wording::default());
         Decoder { sse, reader, wording, bytes: 0, is_over: false }

@@ -126,7 +126,8 @@ impl Model for WireModel {
         if !head.status().is_success() || !is_stream(head.headers()) {
             return Err(self.refused(answer).await);
         }
-        let decoder = self.wire.decoder(&self.target.provider).worded(self.wording.clone());
+        let decoder =
+            self.wire.decoder(&self.target.provider, &self.target.model).worded(self.wording.clone());
         Ok(Box::pin(Answering::new(answer, decoder, limits.idle)))
     }
 }

@@ -11,7 +11,8 @@ pub(super) use reader::Reader;
 /// How a provider of the Responses API is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponsesOptions {
-    /// Whether it is asked for its thoughts, sealed. A model that does not think may refuse a request that asks for them.
+    /// Whether it is asked for its thoughts, sealed, when it is asked how much to think, and gets them back. A model that does not think
+    /// refuses both.
     pub asks_for_sealed_reasoning: bool,
 }
 

@@ -1,18 +1,32 @@
-//! What a provider wants back of a thought: kept with the provider's name, since no other one could read it.
+//! What a model wants back of its thoughts: kept with the names of the provider and the model, since no other one could read it.
 
 use serde_json::{Value, json};
 
-/// Keeps what this provider wants back.
-pub(super) fn seal(provider: &str, item: Value) -> Value {
-    json!({"provider": provider, "item": item})
+/// Who thought something.
+#[derive(Debug, Clone)]
+pub(super) struct Maker {
+    pub(super) provider: String,
+    pub(super) model: String,
 }
 
-/// What was kept, if it is this provider's and of this type.
-pub(super) fn unseal<'a>(sealed: Option<&'a Value>, provider: &str, types: &[&str]) -> Option<&'a Value> {
-    let sealed = sealed?;
-    let item = sealed.get("item")?;
-    let is_known = item["type"].as_str().is_some_and(|kind| types.contains(&kind));
-    (sealed["provider"] == provider && is_known).then_some(item)
+impl Maker {
+    pub(super) fn new(provider: &str, model: &str) -> Self {
+        Maker { provider: provider.to_owned(), model: model.to_owned() }
+    }
+
+    /// Keeps what it wants back.
+    pub(super) fn seal(&self, item: Value) -> Value {
+        json!({"provider": self.provider, "model": self.model, "item": item})
+    }
+
+    /// What was kept, if it is its own and of this type.
+    pub(super) fn unseal<'a>(&self, sealed: Option<&'a Value>, types: &[&str]) -> Option<&'a Value> {
+        let sealed = sealed?;
+        let item = sealed.get("item")?;
+        let is_known = item["type"].as_str().is_some_and(|kind| types.contains(&kind));
+        let is_own = sealed["provider"] == *self.provider && sealed["model"] == *self.model;
+        (is_own && is_known).then_some(item)
+    }
 }
 
 #[cfg(test)]
@@ -20,13 +34,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_provider_sealed_no_other_one_and_no_other_wire_gets() {
+    fn what_one_model_sealed_no_other_one_and_no_other_wire_gets() {
         let item = json!({"type": "thinking", "signature": "s"});
-        let sealed = seal("one", item.clone());
-        assert_eq!(unseal(Some(&sealed), "one", &["thinking"]), Some(&item));
-        assert_eq!(unseal(Some(&sealed), "two", &["thinking"]), None);
-        assert_eq!(unseal(Some(&sealed), "one", &["reasoning"]), None);
-        assert_eq!(unseal(Some(&item), "one", &["thinking"]), None);
-        assert_eq!(unseal(None, "one", &["thinking"]), None);
+        let one = Maker::new("one", "m");
+        let sealed = one.seal(item.clone());
+        assert_eq!(one.unseal(Some(&sealed), &["thinking"]), Some(&item));
+        assert_eq!(Maker::new("two", "m").unseal(Some(&sealed), &["thinking"]), None);
+        assert_eq!(Maker::new("one", "n").unseal(Some(&sealed), &["thinking"]), None);
+        assert_eq!(one.unseal(Some(&sealed), &["reasoning"]), None);
+        assert_eq!(one.unseal(Some(&item), &["thinking"]), None);
+        assert_eq!(one.unseal(None, &["thinking"]), None);
     }
 }

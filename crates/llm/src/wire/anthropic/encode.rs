@@ -6,15 +6,17 @@ use super::turns::turns;
 use super::{AnthropicOptions, REDACTED, THINKING, THINKING_TOKENS_MIN, Thinking};
 use crate::inference::{Effort, InferenceRequest, Role, ToolChoice, ToolSpec};
 use crate::wire::responses::word;
+use crate::wire::sealed::Maker;
 use crate::wire::{parameters, put, schema};
 
+/// With less than this a model does not think.
+const TOP_P_MIN: f64 = 0.95;
 /// What divides texts that become one.
 const BETWEEN: &str = "\n\n";
 
 pub(in crate::wire) fn encode(
     options: &AnthropicOptions,
-    provider: &str,
-    model: &str,
+    maker: &Maker,
     request: &InferenceRequest,
 ) -> Value {
     let first = request.messages.iter().take_while(|message| message.role == Role::System).count();
@@ -22,17 +24,11 @@ pub(in crate::wire) fn encode(
     let system =
         std::iter::once(request.instructions.clone()).chain(system.iter().map(|message| message.said()));
     let system: Vec<String> = system.filter(|text| !text.trim().is_empty()).collect();
-    let messages = turns(conversation.iter().map(AsRef::as_ref), provider);
+    let messages = turns(conversation.iter().map(AsRef::as_ref), maker);
     let thinking = thinking(options, request, &messages);
-    let max_tokens = match (request.output_tokens_max, thinking) {
-        (Some(max), _) => max,
-        // What is thought counts as said.
-        (None, Some(Asked::Budget(tokens))) => options.output_tokens_default.saturating_add(tokens),
-        (None, _) => options.output_tokens_default,
-    };
     let mut body = Map::new();
-    body.insert("model".to_owned(), model.into());
-    body.insert("max_tokens".to_owned(), max_tokens.into());
+    body.insert("model".to_owned(), maker.model.clone().into());
+    body.insert("max_tokens".to_owned(), tokens_max(options, request).into());
     put(&mut body, "system", (!system.is_empty()).then(|| system.join(BETWEEN)));
     body.insert("messages".to_owned(), messages.into());
     if !request.tools.is_empty() {
@@ -42,9 +38,15 @@ pub(in crate::wire) fn encode(
     put(&mut body, "thinking", thinking.map(Asked::json));
     put(&mut body, "output_config", output(options, request));
     put(&mut body, "temperature", request.temperature);
-    put(&mut body, "top_p", request.top_p);
+    // Newer models refuse both.
+    put(&mut body, "top_p", request.top_p.filter(|_| request.temperature.is_none()));
     body.insert("stream".to_owned(), true.into());
     body.into()
+}
+
+/// How long the answer may be, with what is thought.
+fn tokens_max(options: &AnthropicOptions, request: &InferenceRequest) -> u64 {
+    request.output_tokens_max.unwrap_or(options.output_tokens_default)
 }
 
 /// How thinking is asked for.
@@ -64,13 +66,14 @@ impl Asked {
     }
 }
 
-/// Thinking goes neither with a tool that has to be called nor with a temperature. Those were asked for as they are, and this only
-/// where it can be said.
+/// Thinking goes neither with a tool that has to be called, nor with a temperature, nor with less than nearly all of what is likely to
+/// choose from. Those were asked for as they are, and this only where it can be said.
 fn thinking(options: &AnthropicOptions, request: &InferenceRequest, turns: &[Value]) -> Option<Asked> {
     let effort = request.effort?;
     let has_tools = !request.tools.is_empty();
     let is_forced = matches!(request.tool_choice, ToolChoice::Required | ToolChoice::Named(_));
-    if has_tools && is_forced || request.temperature.is_some() {
+    let is_steered = request.temperature.is_some() || request.top_p.is_some_and(|top_p| top_p < TOP_P_MIN);
+    if has_tools && is_forced || is_steered {
         return None;
     }
     match options.thinking {
@@ -82,7 +85,7 @@ fn thinking(options: &AnthropicOptions, request: &InferenceRequest, turns: &[Val
                 Effort::Medium => 8 * THINKING_TOKENS_MIN,
                 Effort::High => 24 * THINKING_TOKENS_MIN,
             };
-            let tokens = request.output_tokens_max.map_or(wanted, |max| wanted.min(max / 2));
+            let tokens = wanted.min(tokens_max(options, request) / 2);
             (tokens >= THINKING_TOKENS_MIN).then_some(Asked::Budget(tokens))
         }
     }

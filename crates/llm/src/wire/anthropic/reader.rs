@@ -14,14 +14,14 @@ use crate::sse;
 use crate::usage::Usage;
 use crate::wire::decoder::{BLOCKS_MAX, Broken, Read, next_call, say, warn_of};
 use crate::wire::failure::Said;
-use crate::wire::sealed::seal;
+use crate::wire::sealed::Maker;
 
 /// The reasons to stop of a model that has said all.
 const ENDED: [&str; 4] = ["end_turn", "stop_sequence", "tool_use", "pause_turn"];
 
 /// Reads one answer.
 pub(in crate::wire) struct Reader {
-    provider: String,
+    maker: Maker,
     /// The blocks that are open, by their place.
     blocks: BTreeMap<u64, Block>,
     /// Calls that stopped with what is no JSON, or with nothing.
@@ -46,9 +46,9 @@ enum Block {
 }
 
 impl Reader {
-    pub(in crate::wire) fn new(provider: &str) -> Self {
+    pub(in crate::wire) fn new(maker: Maker) -> Self {
         Reader {
-            provider: provider.to_owned(),
+            maker,
             blocks: BTreeMap::new(),
             doubtful: Vec::new(),
             calls: 0,
@@ -185,11 +185,11 @@ impl Reader {
         match self.blocks.remove(&at) {
             Some(Block::Thinking { text, signature }) => {
                 let item = json!({"type": THINKING, "thinking": text, "signature": signature});
-                let sealed = (!signature.is_empty()).then(|| seal(&self.provider, item));
+                let sealed = (!signature.is_empty()).then(|| self.maker.seal(item));
                 out.push(ModelEvent::ReasoningEnded { sealed });
             }
             Some(Block::Redacted(block)) => {
-                out.push(ModelEvent::ReasoningEnded { sealed: Some(seal(&self.provider, block)) });
+                out.push(ModelEvent::ReasoningEnded { sealed: Some(self.maker.seal(block)) });
             }
             Some(Block::Call { number: index, arguments, input }) => {
                 let has_input = input.as_object().is_some_and(|fields| !fields.is_empty());

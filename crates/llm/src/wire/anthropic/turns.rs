@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{REDACTED, THINKING};
 use crate::inference::{Image, ImageSource, Message, Part, Role, ToolSpec};
 use crate::wire::arguments;
-use crate::wire::sealed::unseal;
+use crate::wire::sealed::Maker;
 
 /// Whose turn it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,11 +15,11 @@ enum Side {
 }
 
 /// The turns of a conversation. What the application says in the midst of it is said on the person's side: there is no third.
-pub(super) fn turns<'a>(messages: impl Iterator<Item = &'a Message>, provider: &str) -> Vec<Value> {
+pub(super) fn turns<'a>(messages: impl Iterator<Item = &'a Message>, maker: &Maker) -> Vec<Value> {
     let mut turns: Vec<(Side, Vec<Value>)> = Vec::new();
     for message in messages {
         let (side, blocks) = match message.role {
-            Role::Assistant => (Side::Assistant, thought_through(message, provider)),
+            Role::Assistant => (Side::Assistant, thought_through(message, maker)),
             Role::System | Role::User | Role::Tool => {
                 (Side::User, message.content.iter().filter_map(block).collect())
             }
@@ -44,12 +44,12 @@ fn turn((side, mut blocks): (Side, Vec<Value>)) -> Value {
 }
 
 /// What the model did in one go. A thought that nothing followed is left out: a turn may not end with one.
-fn thought_through(message: &Message, provider: &str) -> Vec<Value> {
+fn thought_through(message: &Message, maker: &Maker) -> Vec<Value> {
     let mut blocks = Vec::new();
     let mut thoughts = Vec::new();
     for part in &message.content {
         if let Part::Reasoning(reasoning) = part {
-            thoughts.extend(unseal(reasoning.sealed.as_ref(), provider, &[THINKING, REDACTED]).cloned());
+            thoughts.extend(maker.unseal(reasoning.sealed.as_ref(), &[THINKING, REDACTED]).cloned());
         } else if let Some(block) = block(part) {
             blocks.append(&mut thoughts);
             blocks.push(block);

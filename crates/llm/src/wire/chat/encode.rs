@@ -9,23 +9,18 @@ use crate::chat::{
 };
 use crate::inference::{AnswerFormat, InferenceRequest, Message, Part, Role, ToolChoice, ToolSpec};
 use crate::wire::responses::{url, word};
-use crate::wire::sealed::unseal;
+use crate::wire::sealed::Maker;
 use crate::wire::{arguments, parameters, put, schema};
 
-pub(in crate::wire) fn encode(
-    options: &ChatOptions,
-    provider: &str,
-    model: &str,
-    request: &InferenceRequest,
-) -> Value {
+pub(in crate::wire) fn encode(options: &ChatOptions, maker: &Maker, request: &InferenceRequest) -> Value {
     let instructions = (!request.instructions.is_empty()).then(|| request.instructions.clone());
     let mut messages: Vec<chat::Message> =
         instructions.into_iter().map(|content| chat::Message::System { content }).collect();
-    messages.extend(request.messages.iter().flat_map(|message| said(message, provider)));
+    messages.extend(request.messages.iter().flat_map(|message| said(message, maker)));
     let has_tools = !request.tools.is_empty();
     let older = options.output_tokens_field == OutputTokensField::MaxTokens;
     let asked = chat::Request {
-        model: model.to_owned(),
+        model: maker.model.clone(),
         messages,
         tools: request.tools.iter().map(tool).collect(),
         tool_choice: has_tools.then(|| choice(&request.tool_choice)),
@@ -47,11 +42,11 @@ pub(in crate::wire) fn encode(
     body
 }
 
-fn said(message: &Message, provider: &str) -> Vec<chat::Message> {
+fn said(message: &Message, maker: &Maker) -> Vec<chat::Message> {
     match message.role {
         Role::System => vec![chat::Message::System { content: message.said() }],
         Role::User => vec![chat::Message::User { content: content(message) }],
-        Role::Assistant => turn(message, provider).into_iter().collect(),
+        Role::Assistant => turn(message, maker).into_iter().collect(),
         Role::Tool => message.content.iter().filter_map(result).collect(),
     }
 }
@@ -71,10 +66,10 @@ fn content(message: &Message) -> Content {
 }
 
 /// What the model did in one go, if it did anything.
-fn turn(message: &Message, provider: &str) -> Option<chat::Message> {
+fn turn(message: &Message, maker: &Maker) -> Option<chat::Message> {
     let thoughts = message.content.iter().filter_map(|part| match part {
         Part::Reasoning(thought) => {
-            unseal(thought.sealed.as_ref(), provider, &[REASONING_CONTENT]).map(|_| thought.text.as_str())
+            maker.unseal(thought.sealed.as_ref(), &[REASONING_CONTENT]).map(|_| thought.text.as_str())
         }
         _ => None,
     });

@@ -11,7 +11,7 @@ use crate::inference::{ModelEvent, StopReason};
 use crate::sse;
 use crate::wire::decoder::{Broken, Read, next_call, say, warn_of};
 use crate::wire::failure::Said;
-use crate::wire::sealed::seal;
+use crate::wire::sealed::Maker;
 
 /// What ends a stream.
 const DONE: &str = "[DONE]";
@@ -20,7 +20,7 @@ const ENDED: [&str; 5] = ["stop", "tool_calls", "function_call", "eos_token", "s
 
 /// Reads one answer.
 pub(in crate::wire) struct Reader {
-    provider: String,
+    maker: Maker,
     /// The answer's id, if it has one.
     id: String,
     thought: Option<Thought>,
@@ -55,9 +55,9 @@ enum State {
 }
 
 impl Reader {
-    pub(in crate::wire) fn new(provider: &str) -> Self {
+    pub(in crate::wire) fn new(maker: Maker) -> Self {
         let (id, calls) = (String::new(), Vec::new());
-        Reader { provider: provider.to_owned(), id, thought: None, calls, finish_reason: None }
+        Reader { maker, id, thought: None, calls, finish_reason: None }
     }
 
     pub(in crate::wire) fn take(&mut self, event: &sse::Event, out: &mut Vec<ModelEvent>) -> Read {
@@ -139,7 +139,7 @@ impl Reader {
     fn end_thought(&mut self, out: &mut Vec<ModelEvent>) {
         if let Some(thought) = self.thought.take() {
             let is_wanted_back = thought == Thought::ReasoningContent;
-            let sealed = is_wanted_back.then(|| seal(&self.provider, json!({"type": REASONING_CONTENT})));
+            let sealed = is_wanted_back.then(|| self.maker.seal(json!({"type": REASONING_CONTENT})));
             out.push(ModelEvent::ReasoningEnded { sealed });
         }
     }

@@ -6,18 +6,18 @@ use super::{REASONING, ResponsesOptions};
 use crate::inference::{
     AnswerFormat, Effort, Image, ImageSource, InferenceRequest, Message, Part, Role, ToolChoice, ToolSpec,
 };
-use crate::wire::sealed::unseal;
+use crate::wire::sealed::Maker;
 use crate::wire::{arguments, parameters, put, schema};
 
 pub(in crate::wire) fn encode(
     options: &ResponsesOptions,
-    provider: &str,
-    model: &str,
+    maker: &Maker,
     request: &InferenceRequest,
 ) -> Value {
-    let input: Vec<Value> = request.messages.iter().flat_map(|message| items(message, provider)).collect();
+    let thinker = options.asks_for_sealed_reasoning.then_some(maker);
+    let input: Vec<Value> = request.messages.iter().flat_map(|message| items(message, thinker)).collect();
     let mut body = Map::new();
-    body.insert("model".to_owned(), model.into());
+    body.insert("model".to_owned(), maker.model.clone().into());
     put(&mut body, "instructions", (!request.instructions.is_empty()).then(|| request.instructions.clone()));
     body.insert("input".to_owned(), input.into());
     if !request.tools.is_empty() {
@@ -34,19 +34,20 @@ pub(in crate::wire) fn encode(
     put(&mut body, "max_output_tokens", request.output_tokens_max);
     put(&mut body, "temperature", request.temperature);
     put(&mut body, "top_p", request.top_p);
-    let included = options.asks_for_sealed_reasoning.then(|| json!(["reasoning.encrypted_content"]));
-    put(&mut body, "include", included);
+    // A model that does not think refuses to be asked for its thoughts, and who wants it to think says how much.
+    let is_asked = options.asks_for_sealed_reasoning && request.effort.is_some();
+    put(&mut body, "include", is_asked.then(|| json!(["reasoning.encrypted_content"])));
     body.insert("store".to_owned(), false.into());
     body.insert("stream".to_owned(), true.into());
     body.into()
 }
 
 /// The items that say what a message says.
-fn items(message: &Message, provider: &str) -> Vec<Value> {
+fn items(message: &Message, thinker: Option<&Maker>) -> Vec<Value> {
     match message.role {
         Role::System => vec![said("developer", content(message))],
         Role::User => vec![said("user", content(message))],
-        Role::Assistant => turn(message, provider),
+        Role::Assistant => turn(message, thinker),
         Role::Tool => message.content.iter().filter_map(result).collect(),
     }
 }
@@ -73,13 +74,14 @@ pub(in crate::wire) fn url(image: &Image) -> String {
 }
 
 /// What the model did in one go. A thought that nothing followed is left out: it is refused without what came of it.
-fn turn(message: &Message, provider: &str) -> Vec<Value> {
+fn turn(message: &Message, thinker: Option<&Maker>) -> Vec<Value> {
     let mut items = Vec::new();
     let mut thoughts = Vec::new();
     for part in &message.content {
         let item = match part {
             Part::Reasoning(reasoning) => {
-                thoughts.extend(unseal(reasoning.sealed.as_ref(), provider, &[REASONING]).cloned());
+                let own = thinker.and_then(|maker| maker.unseal(reasoning.sealed.as_ref(), &[REASONING]));
+                thoughts.extend(own.cloned());
                 continue;
             }
             Part::Text { text } if text.is_empty() => continue,

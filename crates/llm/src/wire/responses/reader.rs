@@ -12,7 +12,7 @@ use crate::sse;
 use crate::usage;
 use crate::wire::decoder::{BLOCKS_MAX, Broken, Read, next_call, say, warn_of};
 use crate::wire::failure::Said;
-use crate::wire::sealed::seal;
+use crate::wire::sealed::Maker;
 
 /// What divides the parts of a summary.
 const BETWEEN: &str = "\n\n";
@@ -21,7 +21,7 @@ const DONE: &str = "[DONE]";
 
 /// Reads one answer.
 pub(in crate::wire) struct Reader {
-    provider: String,
+    maker: Maker,
     /// The items so far, by their place.
     items: BTreeMap<u64, Item>,
     calls: usize,
@@ -47,8 +47,8 @@ struct Call {
 }
 
 impl Reader {
-    pub(in crate::wire) fn new(provider: &str) -> Self {
-        Reader { provider: provider.to_owned(), items: BTreeMap::new(), calls: 0 }
+    pub(in crate::wire) fn new(maker: Maker) -> Self {
+        Reader { maker, items: BTreeMap::new(), calls: 0 }
     }
 
     pub(in crate::wire) fn take(&mut self, event: &sse::Event, out: &mut Vec<ModelEvent>) -> Read {
@@ -152,7 +152,7 @@ impl Reader {
                     let texts: Vec<&str> = texts(&item["summary"]).collect();
                     say(Some(texts.join(BETWEEN)), ModelEvent::Reasoning, out);
                 }
-                out.push(ModelEvent::ReasoningEnded { sealed: sealed(item, &self.provider) });
+                out.push(ModelEvent::ReasoningEnded { sealed: sealed(item, &self.maker) });
             }
             _ => {}
         }
@@ -197,13 +197,13 @@ fn incomplete(response: &Value, data: &str, out: &mut Vec<ModelEvent>) -> Read {
 }
 
 /// The thought as the provider takes it back: as it was given, if it can be read without having been stored.
-fn sealed(item: &Value, provider: &str) -> Option<Value> {
+fn sealed(item: &Value, maker: &Maker) -> Option<Value> {
     item["encrypted_content"].as_str()?;
     let mut item = item.clone();
     if let Some(fields) = item.as_object_mut() {
         fields.remove("status");
     }
-    Some(seal(provider, item))
+    Some(maker.seal(item))
 }
 
 /// The texts of a list of parts.
