@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use self::teller::{Block, Cut, Ending, Recording, Teller};
 use crate::support::{Seen, look, patient, question};
 
-fn runtime() -> Runtime {
+pub(crate) fn runtime() -> Runtime {
     Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
 }
 
@@ -44,14 +44,14 @@ fn check(runtime: &Runtime, recording: &Recording, cuts: &[Cut]) {
     every_call_is_closed(&seen, &case);
 }
 
-fn thought(part: &Part) -> &str {
+pub(crate) fn thought(part: &Part) -> &str {
     match part {
         Part::Reasoning(thought) => &thought.text,
         _ => "",
     }
 }
 
-fn shown_thoughts(seen: &Seen) -> String {
+pub(crate) fn shown_thoughts(seen: &Seen) -> String {
     let mut shown = String::new();
     for update in &seen.updates {
         match update {
@@ -63,7 +63,7 @@ fn shown_thoughts(seen: &Seen) -> String {
     shown
 }
 
-fn every_call_is_closed(seen: &Seen, case: &str) {
+pub(crate) fn every_call_is_closed(seen: &Seen, case: &str) {
     let mut open = Vec::new();
     for update in &seen.updates {
         match update {

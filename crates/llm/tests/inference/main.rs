@@ -3,11 +3,14 @@
 
 mod breaker;
 mod breaker_states;
+mod bytes;
 mod cancellation;
 mod cuts;
 mod errors;
 mod over_wires;
 mod pool;
+#[path = "../recorded/mod.rs"]
+mod recorded;
 mod recovery;
 mod retry;
 mod scripted;
