@@ -90,16 +90,6 @@ fn arguments(written: &Value) -> Value {
     }
 }
 
-/// The schema of a tool's arguments, which is always an object's.
-fn parameters(schema: &Value) -> Value {
-    let mut fields = schema.as_object().cloned().unwrap_or_default();
-    fields.entry("type").or_insert_with(|| "object".into());
-    if fields["type"] == "object" {
-        fields.entry("properties").or_insert_with(|| Map::new().into());
-    }
-    fields.into()
-}
-
 /// Adds a field, where there is something to add.
 fn put(body: &mut Map<String, Value>, name: &str, value: Option<impl Into<Value>>) {
     if let Some(value) = value {

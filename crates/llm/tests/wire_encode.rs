@@ -198,6 +198,10 @@ fn a_question_to_chat_completions() {
     let newer = Wire::Chat(options).encode("p", "m", &full(&chat()));
     assert_eq!((&newer["max_completion_tokens"], newer.get("max_tokens")), (&json!(500), None));
     assert_eq!(newer["response_format"], json!({"type": "json_object"}));
+    let words = newer["messages"][1]["content"].as_str().unwrap();
+    let schema = json!({"type": "object", "properties": {"of": {"type": "string"}}});
+    assert!(words.contains("JSON") && words.ends_with(&schema.to_string()), "{words}");
+    assert_eq!(newer["messages"][2]["content"], "Be kind.");
 }
 
 #[test]
@@ -246,6 +250,16 @@ fn a_question_to_anthropic() {
         "messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
     });
     assert_eq!(anthropic().encode("p", "m", &request(vec![Message::user("hello")])), expected);
+}
+
+#[test]
+fn a_form_that_anthropic_cannot_demand_is_asked_for_in_words() {
+    let schema = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+    let format = Some(AnswerFormat { name: "counts".into(), schema: schema.clone() });
+    let asked = InferenceRequest { format, ..request(vec![Message::user("Count.")]) };
+    let body = anthropic().encode("p", "m", &asked);
+    assert_eq!(body.get("output_config"), None);
+    assert!(body["system"].as_str().unwrap().contains(&schema.to_string()), "{body}");
 }
 
 #[test]

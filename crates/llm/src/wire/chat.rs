@@ -31,7 +31,7 @@ pub enum Structure {
     /// With its schema.
     #[default]
     JsonSchema,
-    /// As any object, for providers that take no schema. The schema has to stand in the instructions then.
+    /// As any object, for providers that take no schema. It is put into words then.
     JsonObject,
 }
 

@@ -7,7 +7,7 @@ use super::{AnthropicOptions, REDACTED, THINKING, THINKING_TOKENS_MIN, Thinking}
 use crate::inference::{Effort, InferenceRequest, Role, ToolChoice, ToolSpec};
 use crate::wire::responses::word;
 use crate::wire::sealed::Maker;
-use crate::wire::{parameters, put, schema};
+use crate::wire::{put, schema};
 
 /// With less than this a model does not think.
 const TOP_P_MIN: f64 = 0.95;
@@ -23,7 +23,11 @@ pub(in crate::wire) fn encode(
     let (system, conversation) = request.messages.split_at(first);
     let system =
         std::iter::once(request.instructions.clone()).chain(system.iter().map(|message| message.said()));
-    let system: Vec<String> = system.filter(|text| !text.trim().is_empty()).collect();
+    let form = request.format.as_ref().map(|format| (format, schema::closed(&format.schema)));
+    // A form that cannot be demanded is asked for.
+    let words =
+        form.as_ref().filter(|(_, closed)| closed.is_none()).map(|(format, _)| schema::in_words(format));
+    let system: Vec<String> = system.chain(words).filter(|text| !text.trim().is_empty()).collect();
     let messages = turns(conversation.iter().map(AsRef::as_ref), maker);
     let thinking = thinking(options, request, &messages);
     let mut body = Map::new();
@@ -36,7 +40,7 @@ pub(in crate::wire) fn encode(
         body.insert("tool_choice".to_owned(), choice(request));
     }
     put(&mut body, "thinking", thinking.map(Asked::json));
-    put(&mut body, "output_config", output(options, request));
+    put(&mut body, "output_config", output(options, request, form.and_then(|(_, closed)| closed)));
     put(&mut body, "temperature", request.temperature);
     // Newer models refuse both.
     put(&mut body, "top_p", request.top_p.filter(|_| request.temperature.is_none()));
@@ -103,12 +107,11 @@ fn began_without(turns: &[Value]) -> bool {
             .is_some_and(|block| !is_thought(block))
 }
 
-fn output(options: &AnthropicOptions, request: &InferenceRequest) -> Option<Value> {
+fn output(options: &AnthropicOptions, request: &InferenceRequest, form: Option<Value>) -> Option<Value> {
     let mut output = Map::new();
     let effort = request.effort.filter(|_| options.thinking == Thinking::Adaptive);
     put(&mut output, "effort", effort.map(word));
-    let format = request.format.as_ref().map(|format| schema::closed(&format.schema));
-    put(&mut output, "format", format.map(|schema| json!({"type": "json_schema", "schema": schema})));
+    put(&mut output, "format", form.map(|schema| json!({"type": "json_schema", "schema": schema})));
     (!output.is_empty()).then(|| output.into())
 }
 
@@ -116,7 +119,7 @@ fn tool(tool: &ToolSpec) -> Value {
     let mut fields = Map::new();
     fields.insert("name".to_owned(), tool.name.clone().into());
     put(&mut fields, "description", (!tool.description.is_empty()).then(|| tool.description.clone()));
-    fields.insert("input_schema".to_owned(), parameters(&tool.parameters));
+    fields.insert("input_schema".to_owned(), schema::parameters(&tool.parameters));
     fields.into()
 }
 

@@ -10,12 +10,15 @@ use crate::chat::{
 use crate::inference::{AnswerFormat, InferenceRequest, Message, Part, Role, ToolChoice, ToolSpec};
 use crate::wire::responses::{url, word};
 use crate::wire::sealed::Maker;
-use crate::wire::{arguments, parameters, put, schema};
+use crate::wire::{arguments, put, schema};
 
 pub(in crate::wire) fn encode(options: &ChatOptions, maker: &Maker, request: &InferenceRequest) -> Value {
     let instructions = (!request.instructions.is_empty()).then(|| request.instructions.clone());
+    // Providers of the older form take no schema, and refuse it where nothing in the conversation speaks of JSON.
+    let in_words = request.format.as_ref().filter(|_| options.structure == Structure::JsonObject);
+    let instructions = instructions.into_iter().chain(in_words.map(schema::in_words));
     let mut messages: Vec<chat::Message> =
-        instructions.into_iter().map(|content| chat::Message::System { content }).collect();
+        instructions.map(|content| chat::Message::System { content }).collect();
     messages.extend(request.messages.iter().flat_map(|message| said(message, maker)));
     let has_tools = !request.tools.is_empty();
     let older = options.output_tokens_field == OutputTokensField::MaxTokens;
@@ -101,7 +104,7 @@ fn result(part: &Part) -> Option<chat::Message> {
 
 fn tool(tool: &ToolSpec) -> Tool {
     let description = (!tool.description.is_empty()).then(|| tool.description.clone());
-    let parameters = parameters(&tool.parameters);
+    let parameters = schema::parameters(&tool.parameters);
     Tool::Function { function: Function { name: tool.name.clone(), description, parameters, strict: None } }
 }
 

@@ -7,7 +7,7 @@ use crate::inference::{
     AnswerFormat, Effort, Image, ImageSource, InferenceRequest, Message, Part, Role, ToolChoice, ToolSpec,
 };
 use crate::wire::sealed::Maker;
-use crate::wire::{arguments, parameters, put, schema};
+use crate::wire::{arguments, put, schema};
 
 pub(in crate::wire) fn encode(
     options: &ResponsesOptions,
@@ -106,7 +106,7 @@ fn result(part: &Part) -> Option<Value> {
 fn tool(tool: &ToolSpec) -> Value {
     json!({
         "type": "function", "name": tool.name, "description": tool.description,
-        "parameters": parameters(&tool.parameters), "strict": false,
+        "parameters": schema::parameters(&tool.parameters), "strict": false,
     })
 }
 
