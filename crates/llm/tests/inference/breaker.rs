@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::support::{inference, invalid, limited, model, provider, question, reset, says, see, stop, text};
 
 fn strict() -> BreakerPolicy {
-    BreakerPolicy { failures_max: 3, open_ms: 20, probes_max: 1 }
+    BreakerPolicy { failures_max: 3, open_ms: 20, probes_max: 1, ..BreakerPolicy::default() }
 }
 
 fn standing(inference: &Inference) -> Standing {

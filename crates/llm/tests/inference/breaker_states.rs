@@ -10,6 +10,8 @@ use runyard_llm::inference::{Breaker, BreakerPolicy, Health, Standing, Ticket};
 
 const OPEN: Duration = Duration::from_millis(10);
 const TICK: Duration = Duration::from_millis(5);
+/// How long a place is kept for a probe.
+const PROBE: Duration = Duration::from_millis(15);
 const REQUESTS_MAX: usize = 4;
 
 /// A breaker with the requests that are on their way. The oldest request may end first or last.
@@ -17,7 +19,8 @@ const REQUESTS_MAX: usize = 4;
 struct World {
     breaker: Breaker,
     now: Duration,
-    tickets: Vec<Ticket>,
+    /// Each with when it was let through.
+    tickets: Vec<(Ticket, Duration)>,
     /// When it opened, if it is open.
     opened: Option<Duration>,
 }
@@ -26,7 +29,8 @@ struct World {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Print {
     standing: String,
-    stale: Vec<bool>,
+    /// Of each request whether it still counts, and for how many ticks its place is kept.
+    requests: Vec<(bool, u128)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,9 +60,9 @@ impl World {
     fn after(&self, step: Move) -> World {
         let mut next = self.clone();
         match step {
-            Move::Ask => next.tickets.extend(next.breaker.admit(next.now)),
+            Move::Ask => next.tickets.extend(next.breaker.admit(next.now).map(|ticket| (ticket, next.now))),
             Move::End { at, health } => {
-                let ticket = next.tickets.remove(at);
+                let (ticket, _) = next.tickets.remove(at);
                 next.breaker.settle(ticket, health, next.now);
             }
             Move::Tick => next.now += TICK,
@@ -70,29 +74,33 @@ impl World {
         next
     }
 
-    fn is_current(&self, ticket: Ticket) -> bool {
+    fn is_current(&self, (ticket, _): &(Ticket, Duration)) -> bool {
         // A ticket is current when an end of it changes something, or would if it were given back.
         let mut well = self.breaker.clone();
         let mut ill = self.breaker.clone();
         let mut unknown = self.breaker.clone();
-        well.settle(ticket, Health::Well, self.now);
-        ill.settle(ticket, Health::Ill, self.now);
-        unknown.settle(ticket, Health::Unknown, self.now);
+        well.settle(ticket.clone(), Health::Well, self.now);
+        ill.settle(ticket.clone(), Health::Ill, self.now);
+        unknown.settle(ticket.clone(), Health::Unknown, self.now);
         [well, ill, unknown].iter().any(|after| *after != self.breaker)
     }
 
     fn print(&self) -> Print {
         let standing = format!("{:?}", self.breaker.standing(self.now));
-        Print { standing, stale: self.tickets.iter().map(|ticket| !self.is_current(*ticket)).collect() }
+        let left = |at: &Duration| (*at + PROBE).saturating_sub(self.now).as_millis() / TICK.as_millis();
+        let request = |request: &(Ticket, Duration)| (self.is_current(request), left(&request.1));
+        Print { standing, requests: self.tickets.iter().map(request).collect() }
     }
 
     /// What must hold in every state.
     fn check(&self, policy: &BreakerPolicy) {
-        let current = self.tickets.iter().filter(|ticket| self.is_current(**ticket)).count();
+        let has_place =
+            |request: &&(Ticket, Duration)| self.is_current(request) && self.now < request.1 + PROBE;
+        let placed = self.tickets.iter().filter(has_place).count();
         match self.breaker.standing(self.now) {
             Standing::HalfOpen { probes } => {
                 assert!(probes <= policy.probes_max, "more probes than may be: {self:?}");
-                assert_eq!(probes as usize, current, "a place is lost or counted twice: {self:?}");
+                assert_eq!(probes as usize, placed, "a place is lost or counted twice: {self:?}");
             }
             Standing::Open { left } => {
                 let opened = self.opened.expect("it opened some time");
@@ -102,7 +110,8 @@ impl World {
         }
     }
 
-    /// With a healthy provider it closes, whoever is still on their way and never comes back.
+    /// With a healthy provider it closes, whoever is still on their way: as soon as one of them comes back, well or not heard of, and
+    /// after a while though none ever does.
     fn check_that_health_closes_it(&self, policy: &BreakerPolicy) {
         let mut world = self.clone();
         world.now += OPEN;
@@ -111,15 +120,18 @@ impl World {
             _ => false,
         };
         if stuck_probes {
-            // All places are taken by requests that are on their way: one of them comes back well, or is dropped.
             for health in [Health::Well, Health::Unknown] {
-                let at = (0..world.tickets.len()).find(|at| world.is_current(world.tickets[*at]));
+                let has_place = |at: &usize| {
+                    let request = &world.tickets[*at];
+                    world.is_current(request) && world.now < request.1 + PROBE
+                };
+                let at = (0..world.tickets.len()).find(has_place);
                 let freed = world.after(Move::End { at: at.expect("a probe"), health });
                 freed.check_that_one_success_closes_it();
             }
-        } else {
-            world.check_that_one_success_closes_it();
+            world.now += PROBE;
         }
+        world.check_that_one_success_closes_it();
     }
 
     fn check_that_one_success_closes_it(&self) {
@@ -150,7 +162,7 @@ fn explore(policy: &BreakerPolicy) -> usize {
 fn d07_no_interleaving_leaves_the_breaker_stuck() {
     for failures_max in 1..=3 {
         for probes_max in 1..=3 {
-            let policy = BreakerPolicy { failures_max, open_ms: 10, probes_max };
+            let policy = BreakerPolicy { failures_max, open_ms: 10, probes_max, probe_ms: 15 };
             let states = explore(&policy);
             assert!(states > 20, "only {states} states were reached with {policy:?}");
         }
@@ -171,9 +183,45 @@ fn d07_every_order_of_events_keeps_the_breaker_within_its_bounds() {
             }
         }
     }
-    let policy = BreakerPolicy { failures_max: 2, open_ms: 10, probes_max: 1 };
+    let policy = BreakerPolicy { failures_max: 2, open_ms: 10, probes_max: 1, probe_ms: 15 };
     let mut orders = 0;
     let length = if std::env::var("RUNYARD_PROOF").as_deref() == Ok("soak") { 10 } else { 8 };
     go(&World::new(&policy), &policy, length, &mut orders);
     assert!(orders > 10_000, "only {orders} orders");
+}
+
+// clause: D07
+#[test]
+fn d07_a_place_is_given_back_once_and_a_late_success_still_counts() {
+    let policy = BreakerPolicy { failures_max: 1, open_ms: 10, probes_max: 2, probe_ms: 15 };
+    let opened = || {
+        let mut breaker = Breaker::new(&policy);
+        let ticket = breaker.admit(Duration::ZERO).unwrap();
+        breaker.settle(ticket, Health::Ill, Duration::ZERO);
+        breaker
+    };
+    let mut breaker = opened();
+    let first = breaker.admit(OPEN).unwrap();
+    let second = breaker.admit(OPEN).unwrap();
+    for _ in 0..2 {
+        breaker.settle(first.clone(), Health::Unknown, OPEN);
+    }
+    assert_eq!(breaker.standing(OPEN), Standing::HalfOpen { probes: 1 });
+    breaker.settle(first, Health::Well, OPEN);
+    assert_eq!(breaker.standing(OPEN), Standing::HalfOpen { probes: 1 }, "it said nothing, and that is that");
+    let late = OPEN + PROBE;
+    assert_eq!(breaker.standing(late), Standing::HalfOpen { probes: 0 }, "its place is another's");
+    breaker.settle(second, Health::Well, late);
+    assert_eq!(breaker.standing(late), Standing::Closed { failures: 0 });
+
+    let mut crowded = opened();
+    for round in 1..1_000 {
+        let now = OPEN * round * 2;
+        crowded.admit(now).unwrap();
+        assert_eq!(
+            crowded.standing(now),
+            Standing::HalfOpen { probes: 1 },
+            "who never comes back keeps nobody out"
+        );
+    }
 }

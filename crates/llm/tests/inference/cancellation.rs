@@ -156,7 +156,7 @@ async fn what_is_next_can_be_given_up_and_asked_for_again_and_nothing_is_lost() 
 #[tokio::test(start_paused = true)]
 async fn d07_a_probe_that_is_cancelled_gives_its_place_back_though_its_turn_is_kept() {
     let model = model("one", [ScriptedAnswer::failing(provider()), says([text("a"), Step::Stall])]);
-    let strict = BreakerPolicy { failures_max: 1, open_ms: 10, probes_max: 1 };
+    let strict = BreakerPolicy { failures_max: 1, open_ms: 10, probes_max: 1, ..BreakerPolicy::default() };
     let inference = inference(&[&model], RetryPolicy::never(), strict);
     see(&inference).await;
     tokio::time::advance(Duration::from_millis(10)).await;
@@ -168,4 +168,23 @@ async fn d07_a_probe_that_is_cancelled_gives_its_place_back_though_its_turn_is_k
     cancel.cancel();
     assert_eq!(turn.next().await, Err(E::Cancelled));
     assert_eq!(breaker.standing(), Standing::HalfOpen { probes: 0 });
+}
+
+// A turn that nobody asks for more cannot give anything back by itself.
+// clause: D07
+#[tokio::test(start_paused = true)]
+async fn d07_a_probe_whose_turn_nobody_looks_at_does_not_keep_the_others_out() {
+    let answers =
+        [ScriptedAnswer::failing(provider()), says([text("a"), Step::Stall]), ScriptedAnswer::text("b")];
+    let model = model("one", answers);
+    let strict = BreakerPolicy { failures_max: 1, open_ms: 10, probes_max: 1, ..BreakerPolicy::default() };
+    let inference = inference(&[&model], RetryPolicy::never(), strict.clone());
+    see(&inference).await;
+    tokio::time::advance(Duration::from_millis(10)).await;
+    let mut forgotten = inference.start(question(), CancellationToken::new());
+    assert_eq!(forgotten.next().await, Ok(Some(Update::Text("a".to_owned()))));
+    assert_eq!(see(&inference).await.error().code(), runyard_domain::Code::InferenceAllModelsUnavailable);
+    tokio::time::advance(Duration::from_millis(strict.probe_ms)).await;
+    assert_eq!(see(&inference).await.text(), "b");
+    drop(forgotten);
 }
