@@ -372,7 +372,9 @@ impl Turn {
     fn fail_without_models(&mut self) {
         let error = match &self.last_error {
             Some(error) if self.inference.pool().members().len() == 1 => error.clone(),
-            _ => InferenceExecutionError::AllModelsUnavailable,
+            last => InferenceExecutionError::AllModelsUnavailable {
+                last: last.as_ref().map(InferenceExecutionError::code),
+            },
         };
         self.fail(error);
     }
@@ -382,7 +384,7 @@ impl Turn {
         self.gathered.break_off();
         if !matches!(
             error,
-            InferenceExecutionError::Cancelled | InferenceExecutionError::AllModelsUnavailable
+            InferenceExecutionError::Cancelled | InferenceExecutionError::AllModelsUnavailable { .. }
         ) {
             self.last_error = Some(error.clone());
         }
