@@ -117,10 +117,10 @@ fn check_limits(limits: &Limits) -> Result<(), Wrong> {
 fn check_retry(retry: &RetryPolicy) -> Result<(), Wrong> {
     let message = || format!("a model is asked again at most {RETRIES_MAX} times");
     if retry.retries_max > RETRIES_MAX {
-        return Err(("retries_max", message()));
+        return Err(("retriesMax", message()));
     }
     if retry.stream_retries_max > RETRIES_MAX {
-        return Err(("stream_retries_max", message()));
+        return Err(("streamRetriesMax", message()));
     }
     Ok(())
 }
@@ -206,7 +206,7 @@ mod tests {
             refused(&spec, &format!("limits.{field} of agent \"a\""));
         }
         let retry = RetryPolicy { retries_max: RETRIES_MAX + 1, ..RetryPolicy::default() };
-        refused(&AgentSpec { retry, ..AgentSpec::new("a", "m") }, "retry.retries_max of agent \"a\"");
+        refused(&AgentSpec { retry, ..AgentSpec::new("a", "m") }, "retry.retriesMax of agent \"a\"");
     }
 
     #[test]

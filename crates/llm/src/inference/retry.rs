@@ -17,7 +17,7 @@ const WAIT_MAX_MS: u64 = 60 * 60 * 1000;
 
 /// How an agent's requests are tried again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetryPolicy {
     /// How often a model is asked again when it did not begin to answer.
     pub retries_max: u32,

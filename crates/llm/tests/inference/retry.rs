@@ -111,7 +111,7 @@ fn d07_only_transient_errors_are_retried() {
         E::Unauthorized(text()),
         E::ModelNotFound(text()),
         E::ContentFiltered(text()),
-        E::AllModelsUnavailable,
+        E::AllModelsUnavailable { last: None },
         E::Cancelled,
     ];
     let retried = |error: &E| {
@@ -135,9 +135,13 @@ fn retries_end_at_the_policy_s_limit_and_at_the_crate_s() {
 
 #[test]
 fn a_policy_is_read_from_an_agent_s_settings_and_mistakes_in_it_are_found() {
-    let policy: RetryPolicy = serde_json::from_value(json!({"retries_max": 7, "idle_limit_ms": 9})).unwrap();
+    let policy: RetryPolicy = serde_json::from_value(json!({"retriesMax": 7, "idleLimitMs": 9})).unwrap();
     assert_eq!(policy, RetryPolicy { retries_max: 7, idle_limit_ms: 9, ..RetryPolicy::default() });
-    assert!(serde_json::from_value::<RetryPolicy>(json!({"max_retries": 7})).is_err());
+    let written = serde_json::to_value(&policy).unwrap();
+    assert_eq!((&written["streamRetriesMax"], &written["retryAfterCapMs"]), (&json!(2), &json!(120_000)));
+    for wrong in [json!({"maxRetries": 7}), json!({"retries_max": 7})] {
+        assert!(serde_json::from_value::<RetryPolicy>(wrong).is_err());
+    }
 }
 
 #[test]
