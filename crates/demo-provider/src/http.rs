@@ -15,6 +15,8 @@ use axum::{
 use serde_json::{Value, json};
 
 use crate::{
+    Requests,
+    check::check,
     flaky::{Caller, Refused},
     library::Library,
     reply::Reply,
@@ -39,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) log: RequestLog,
     /// The only keys that are accepted; if there are none, every one is.
     pub(crate) keys: Vec<String>,
+    pub(crate) requests: Requests,
     /// Tells this provider's ids from another's.
     pub(crate) seed: String,
     pub(crate) answers: AtomicU64,
@@ -96,6 +99,13 @@ impl Shared {
         let wanted = scenario.bearer.as_ref().map(|bearer| fill.text(bearer));
         if let Some(wrong) = self.wrong_key(wire, request, wanted.as_deref()) {
             return Some(wrong);
+        }
+        let checked = match self.requests {
+            Requests::Real => check(wire, request, &asked),
+            Requests::Any => Ok(()),
+        };
+        if let Err(wrong) = checked {
+            return Some(invalid(wire, 400, &wrong));
         }
         if self.is_refused_yet(name, scenario, &fill) {
             return Some(wire.refusal(&refusal(

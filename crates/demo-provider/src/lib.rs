@@ -9,6 +9,7 @@
 //! It deliberately shares no wire types with the code under test, listens on loopback only (its log holds the keys
 //! that it was sent), and understands nothing of what it is asked.
 
+mod check;
 mod conversation;
 mod error;
 mod flaky;
@@ -23,5 +24,5 @@ mod wire;
 
 pub use error::ProviderError;
 pub use library::{Listed, scenarios};
-pub use provider::{DemoProvider, Options};
+pub use provider::{DemoProvider, Options, Requests};
 pub use requests::Recorded;

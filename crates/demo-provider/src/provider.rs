@@ -31,6 +31,18 @@ pub struct Options {
     pub scenarios: Option<PathBuf>,
     /// The only bearer keys that are accepted; without any, every key is, and none.
     pub keys: Vec<String>,
+    /// Which requests are answered.
+    pub requests: Requests,
+}
+
+/// Which requests are answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Requests {
+    /// Those that the real provider would take; any other is refused as it would be.
+    #[default]
+    Real,
+    /// Any that is an object.
+    Any,
 }
 
 // Without the keys themselves: it may be printed by a test that fails.
@@ -40,13 +52,15 @@ impl fmt::Debug for Options {
             .field("listen", &self.listen)
             .field("scenarios", &self.scenarios)
             .field("keys", &self.keys.len())
+            .field("requests", &self.requests)
             .finish()
     }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { listen: (Ipv4Addr::LOCALHOST, 0).into(), scenarios: None, keys: Vec::new() }
+        let listen = (Ipv4Addr::LOCALHOST, 0).into();
+        Self { listen, scenarios: None, keys: Vec::new(), requests: Requests::default() }
     }
 }
 
@@ -66,7 +80,7 @@ impl DemoProvider {
 
     /// Starts a provider.
     pub async fn start_with(options: Options) -> Result<Self, ProviderError> {
-        let Options { listen: address, scenarios, keys } = options;
+        let Options { listen: address, scenarios, keys, requests } = options;
         if !address.ip().is_loopback() {
             return Err(ProviderError::NotLoopback { address });
         }
@@ -82,6 +96,7 @@ impl DemoProvider {
             library,
             log: RequestLog::new(),
             keys,
+            requests,
             seed: seed(),
             answers: AtomicU64::new(1),
             refused: Refused::default(),

@@ -162,11 +162,12 @@ async fn the_key_is_taken_from_the_header_of_this_api() {
     let options = Options { keys: vec!["sk-right".into()], ..Options::default() };
     let provider = DemoProvider::start_with(options).await.unwrap();
     for (key, status) in [("sk-right", "200"), ("sk-wrong", "401")] {
-        let body = json!({"messages": [user("hello")]}).to_string();
+        let body = json!({"model": "m-1", "max_tokens": 9, "messages": [user("hello")]}).to_string();
         let mut stream = tokio::net::TcpStream::connect(provider.address()).await.unwrap();
         let length = body.len();
         let request = format!(
-            "POST {PATH} HTTP/1.1\r\nhost: demo\r\nconnection: close\r\nx-api-key: {key}\r\ncontent-length: {length}\r\n\r\n{body}"
+            "POST {PATH} HTTP/1.1\r\nhost: demo\r\nconnection: close\r\nx-api-key: {key}\r\n\
+             anthropic-version: 2023-06-01\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut reply = String::new();

@@ -1,7 +1,7 @@
 //! Whatever a request says, the provider answers it and goes on.
 
 use proptest::{collection, prelude::*, sample::select, test_runner::TestRunner};
-use runyard_demo_provider::DemoProvider;
+use runyard_demo_provider::{DemoProvider, Options, Requests};
 use serde_json::{Map, Value};
 
 use crate::client::request;
@@ -74,8 +74,9 @@ fn any_conversation() -> impl Strategy<Value = Value> {
 
 #[test]
 fn any_json_gets_an_answer_on_each_wire() {
+    let options = Options { requests: Requests::Any, ..Options::default() };
     let executor = tokio::runtime::Runtime::new().unwrap();
-    let provider = executor.block_on(DemoProvider::start()).unwrap();
+    let provider = executor.block_on(DemoProvider::start_with(options)).unwrap();
     let mut runner =
         TestRunner::new(ProptestConfig { cases: CASES, failure_persistence: None, ..Default::default() });
     let path = select(&["/v1/chat/completions", "/v1/responses", "/v1/messages"][..]);
@@ -84,6 +85,23 @@ fn any_json_gets_an_answer_on_each_wire() {
         let reply = executor.block_on(request(provider.address(), "POST", path, "k", &body.to_string()));
         let expected = if body.is_object() { 200 } else { 400 };
         prop_assert_eq!(reply.status, expected);
+        Ok(())
+    });
+    done.unwrap();
+}
+
+#[test]
+fn whatever_is_no_real_request_is_refused_and_nothing_else_happens() {
+    let executor = tokio::runtime::Runtime::new().unwrap();
+    let provider = executor.block_on(DemoProvider::start()).unwrap();
+    let mut runner =
+        TestRunner::new(ProptestConfig { cases: CASES, failure_persistence: None, ..Default::default() });
+    let path = select(&["/v1/chat/completions", "/v1/responses", "/v1/messages"][..]);
+    let done = runner.run(&(any_conversation(), path), |(mut body, path)| {
+        body["model"] = "m-1".into();
+        body["max_tokens"] = 100.into();
+        let reply = executor.block_on(request(provider.address(), "POST", path, "k", &body.to_string()));
+        prop_assert!([200, 400].contains(&reply.status), "{}", reply.status);
         Ok(())
     });
     done.unwrap();

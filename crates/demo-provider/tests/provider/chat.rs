@@ -67,7 +67,7 @@ async fn a_text_comes_in_several_deltas_and_ends_with_its_usage_and_done() {
 async fn a_stream_has_a_usage_only_where_it_is_asked_for() {
     let provider = DemoProvider::start().await.unwrap();
     for options in [json!({}), json!({"stream_options": {"include_usage": false}})] {
-        let mut body = json!({"stream": true, "messages": [user("hello")]});
+        let mut body = json!({"model": "m-1", "stream": true, "messages": [user("hello")]});
         body.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
         let path = "/v1/chat/completions";
         let (chunks, done) = request(provider.address(), "POST", path, "k", &body.to_string()).await.chunks();
@@ -121,8 +121,11 @@ async fn a_shell_call_comes_in_pieces_and_its_result_brings_the_text() {
 #[tokio::test]
 async fn two_calls_of_one_answer_are_told_apart_by_their_index() {
     let provider = DemoProvider::start().await.unwrap();
+    let call =
+        json!({"id": "c1", "type": "function", "function": {"name": "exec_command", "arguments": "{}"}});
+    let called = json!({"role": "assistant", "content": null, "tool_calls": [call]});
     let result = json!({"role": "tool", "tool_call_id": "c1", "content": "one"});
-    let messages = json!([user("[[scenario:shells]]"), result]);
+    let messages = json!([user("[[scenario:shells]]"), called, result]);
     let (chunks, _) = complete(provider.address(), "k", messages).await.chunks();
     let made = calls(&chunks);
     let arguments: Vec<_> = made.iter().map(|call| call["arguments"].as_str().unwrap()).collect();

@@ -79,7 +79,8 @@ pub(crate) async fn complete(address: SocketAddr, key: &str, messages: Value) ->
 /// Asks for an answer to this text as one JSON body.
 pub(crate) async fn ask_whole(address: SocketAddr, path: &str, key: &str, text: &str) -> Reply {
     let body =
-        json!({"model": "m-1", "input": text, "messages": [{"role": "user", "content": text}]}).to_string();
+        json!({"model": "m-1", "max_tokens": 100, "input": text, "messages": [{"role": "user", "content": text}]})
+            .to_string();
     request(address, "POST", path, key, &body).await
 }
 
@@ -105,7 +106,7 @@ pub(crate) async fn send(address: SocketAddr, method: &str, path: &str, key: &st
     let length = body.len();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: demo\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\
-         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+         content-type: application/json\r\nanthropic-version: 2023-06-01\r\ncontent-length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     stream

@@ -155,7 +155,9 @@ async fn a_stall_and_a_silence_last_until_the_provider_goes() {
         let ask = async |scenario: &str| {
             let text = format!("[[scenario:{scenario}]]");
             let messages = json!([{"role": "user", "content": text}]);
-            let body = json!({"stream": true, "input": text, "messages": messages}).to_string();
+            let body =
+                json!({"model": "m-1", "max_tokens": 9, "stream": true, "input": text, "messages": messages})
+                    .to_string();
             send(provider.address(), "POST", path, "k", &body).await
         };
         let mut stalled = ask("stall").await;
@@ -213,7 +215,9 @@ async fn two_interleaved_calls_come_a_piece_of_each_in_turn() {
 async fn a_thought_is_sealed_where_that_is_asked_for() {
     let provider = DemoProvider::start().await.unwrap();
     for include in [json!([]), json!(["reasoning.encrypted_content"])] {
-        let body = json!({"stream": true, "include": include, "input": "[[scenario:reasoning]]"}).to_string();
+        let body =
+            json!({"model": "m-1", "stream": true, "include": include, "input": "[[scenario:reasoning]]"})
+                .to_string();
         let reply = crate::client::request(provider.address(), "POST", WIRES[0], "k", &body).await;
         let sealed = reply.response()["output"][0]["encrypted_content"].is_string();
         assert_eq!(sealed, include != json!([]));

@@ -5,6 +5,7 @@
 mod anthropic;
 mod any_body;
 mod chat;
+mod checks;
 mod client;
 mod endings;
 mod refusals;

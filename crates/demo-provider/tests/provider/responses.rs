@@ -101,11 +101,12 @@ async fn a_patch_is_a_free_form_call() {
 #[tokio::test]
 async fn two_calls_of_one_answer_wait_for_both_results() {
     let provider = DemoProvider::start().await.unwrap();
-    let one = json!({"call_id": "c1"});
-    let mut input = vec![user("[[scenario:shells]]"), result(&one, "one")];
+    let one = json!({"type": "function_call", "call_id": "c1", "name": "exec_command", "arguments": "{}"});
+    let mut input = vec![user("[[scenario:shells]]"), one.clone(), result(&one, "one")];
     let reply = respond(provider.address(), "k", json!(input)).await;
     let calls = reply.response()["output"].as_array().unwrap().clone();
     assert_eq!(calls.len(), 2);
+    input.extend(calls.clone());
     input.extend([result(&calls[0], "two"), result(&calls[1], "three")]);
     respond(provider.address(), "k", json!(input)).await;
     assert_eq!(provider.requests().last().unwrap().played, Some(("shells".to_owned(), 2)));

@@ -64,7 +64,7 @@ async fn a_request_can_be_waited_for_before_and_after_it_comes() {
 async fn a_dropped_provider_closes_its_port_and_its_open_streams() {
     let provider = DemoProvider::start().await.unwrap();
     let address = provider.address();
-    let body = json!({"stream": true, "input": "[[scenario:stall]]"}).to_string();
+    let body = json!({"model": "m-1", "stream": true, "input": "[[scenario:stall]]"}).to_string();
     let mut stream = send(address, "POST", "/v1/responses", "k", &body).await;
     let mut read = String::new();
     while !read.contains("to say ") {
@@ -136,7 +136,8 @@ async fn a_file_of_many_shell_steps_is_played_to_its_end() {
     for number in 0..200 {
         let call = respond(provider.address(), "k", json!(input)).await.response()["output"][0].clone();
         assert_eq!(call["arguments"], json!({"n": number}).to_string());
-        input.push(json!({"type": "function_call_output", "call_id": call["call_id"], "output": "ok"}));
+        let result = json!({"type": "function_call_output", "call_id": call["call_id"], "output": "ok"});
+        input.extend([call, result]);
     }
     let last = respond(provider.address(), "k", json!(input)).await.response();
     assert_eq!(last["output"][0]["content"][0]["text"], "all done");
