@@ -27,6 +27,7 @@ pub(crate) use effect::{AnyEffectHandler, erase_effect};
 pub use effect::{EFFECT_TIME_MAX, EffectFailure, EffectHandler, EffectReport, Emitted, StateEffect};
 pub use engine::{PHASE_ROUNDS_MAX, PhaseReport};
 pub use error::{Fault, PhaseError};
+pub(crate) use gate::strongest;
 pub use gate::{GateDecision, ToolGate};
 pub use hook::{Occasion, PhaseContext, PhaseHook, RunIdentity};
 pub use inference::{

@@ -41,7 +41,8 @@ use self::keeping::Step;
 use self::limits::Watch;
 pub use self::limits::{Cost, Limits, REPETITION_WINDOW_MAX, Repetition, Stop};
 pub use self::record::{RecordedUsage, RunEnd, RunRecord, RunStatus};
-pub use self::waiting::{Decision, DecisionKind, SuspendedCalls};
+use self::waiting::AnsweredQuestions;
+pub use self::waiting::{Asker, Decision, DecisionKind, Suspended, SuspendedCalls};
 use crate::agent::Agent;
 use crate::caught::caught;
 use crate::checkpoint::{CallNote, CallPlace, Checkpoint, CheckpointError, Opened};
@@ -120,6 +121,7 @@ pub fn loop_environment(sections: Map<String, Value>) -> Result<Environment, Sta
 fn add_keys(environment: &mut Environment) -> Result<(), StateError> {
     environment.add_key::<Summarised>(KeyOptions::DEFAULT)?;
     environment.add_key::<SuspendedCalls>(KeyOptions::DEFAULT)?;
+    environment.add_key::<AnsweredQuestions>(KeyOptions::DEFAULT)?;
     environment.add_key::<LaterWords>(KeyOptions::DEFAULT)
 }
 

@@ -43,8 +43,9 @@ impl GateDecision {
 
 /// Decides whether a call is made.
 ///
-/// A gate is pure: it may be asked again about the same call, after others changed the state. It is dropped where it waits
-/// when the run is cancelled.
+/// A gate is pure: it may be asked again about the same call, after others changed the state. A question that it asks again
+/// has the same ticket: what was answered is not asked twice, and any other ticket is another question. It is dropped where
+/// it waits when the run is cancelled.
 #[async_trait]
 pub trait ToolGate: Send + Sync {
     /// Decides. A failure lets no call through: it ends the run.
@@ -60,11 +61,23 @@ impl Environment {
         call: &ToolCall,
         at: Occasion<'_>,
     ) -> Result<GateDecision, PhaseError> {
+        let decisions = self.decide_each(store, call, at).await?;
+        Ok(strongest(decisions).map_or(GateDecision::Allow, |(_, decision)| decision))
+    }
+
+    /// The same, with what each gate decided, in the order of registration. A gate goes by its plugin and its place among the
+    /// gates of that: so it has the same name in another process.
+    pub(crate) async fn decide_each(
+        &self,
+        store: &StateStore,
+        call: &ToolCall,
+        at: Occasion<'_>,
+    ) -> Result<Vec<(String, GateDecision)>, PhaseError> {
         if at.cancellation.is_cancelled() {
             return Err(StateError::Cancelled.into());
         }
         if self.gates().is_empty() {
-            return Ok(GateDecision::Allow);
+            return Ok(Vec::new());
         }
         let context = PhaseContext { at, snapshot: store.snapshot() };
         let ask = |gate: &Arc<dyn ToolGate>| {
@@ -72,19 +85,32 @@ impl Environment {
             caught(async move { gate.decide(call, context).await })
         };
         let asked = self.gates().iter().map(|gate| ask(&gate.part));
-        let decisions = unless_cancelled(at.cancellation, join_all(asked)).await?;
-        let mut strongest = GateDecision::Allow;
-        for (gate, decision) in self.gates().iter().zip(decisions) {
+        let answers = unless_cancelled(at.cancellation, join_all(asked)).await?;
+        let mut decisions = Vec::with_capacity(answers.len());
+        for (place, (gate, answer)) in self.gates().iter().zip(answers).enumerate() {
             let (plugin, phase) = (|| gate.owner.to_string(), Phase::ToolGate);
-            let decision = match decision {
+            let decision = match answer {
                 Ok(Ok(decision)) => decision,
                 Ok(Err(fault)) => return Err(PhaseError::of(plugin(), phase, fault)),
                 Err(message) => return Err(PhaseError::Panicked { plugin: plugin(), phase, message }),
             };
-            if decision.strength() > strongest.strength() {
-                strongest = decision;
-            }
+            let before = self.gates()[..place].iter().filter(|other| other.owner == gate.owner).count();
+            decisions.push((format!("{}.{before}", gate.owner), decision));
         }
-        Ok(strongest)
+        Ok(decisions)
     }
+}
+
+/// The strongest decision, and of equal ones the first. None where all allow the call.
+pub(crate) fn strongest(
+    decisions: impl IntoIterator<Item = (String, GateDecision)>,
+) -> Option<(String, GateDecision)> {
+    let mut strongest: Option<(String, GateDecision)> = None;
+    for (gate, decision) in decisions {
+        let than = strongest.as_ref().map_or(0, |(_, strongest)| strongest.strength());
+        if decision.strength() > than {
+            strongest = Some((gate, decision));
+        }
+    }
+    strongest
 }

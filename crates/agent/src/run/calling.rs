@@ -7,13 +7,13 @@ use tokio::sync::mpsc;
 
 use super::deciding::{Making, Plan};
 use super::result::Ended;
-use super::waiting::{SuspendedCalls, SuspendedUpdate};
+use super::waiting::{Asker, Suspended, SuspendedCalls, SuspendedUpdate};
 use super::{AgentEvent, Course, Halt};
 use crate::agent::CallOrder;
 use crate::checkpoint::{CallNote, CallPlace};
 use crate::phase::{Moment, StateCommand, join_all};
 use crate::state::{MutationBatch, StateError};
-use crate::tool::{Refusal, Report, Reporter, SuspendTicket, ToolError, ToolOutput, ToolResult, execute};
+use crate::tool::{Refusal, Report, Reporter, ToolError, ToolOutput, ToolResult, execute};
 
 /// So many reports of a tool wait to be told; what comes faster is left out.
 const REPORTS_MAX: usize = 64;
@@ -40,8 +40,8 @@ impl Course {
     async fn one_by_one(&mut self) -> Result<bool, Halt> {
         for (place, call) in self.conversation.unanswered().to_vec() {
             match self.plan(place, &call).await? {
-                Plan::Wait(ticket) => {
-                    self.wait(place, ticket).await?;
+                Plan::Wait(waiting) => {
+                    self.wait(place, waiting).await?;
                     return Ok(true);
                 }
                 Plan::Block(reason) => return Err(self.block(place, &call, reason).await),
@@ -54,8 +54,8 @@ impl Course {
                         Ok(output) => self.submit(output).await.map_err(Refusal::from),
                         Err(refusal) => Err(refusal),
                     };
-                    if let Some(ticket) = waits(&ended) {
-                        self.wait(place, ticket).await?;
+                    if let Some(waiting) = waits(&ended) {
+                        self.wait(place, waiting).await?;
                         return Ok(true);
                     }
                     self.over(place, &call, ended).await?;
@@ -70,8 +70,8 @@ impl Course {
         let (mut waiting, mut made) = (false, Vec::new());
         for (place, call) in self.conversation.unanswered().to_vec() {
             match self.plan(place, &call).await? {
-                Plan::Wait(ticket) => {
-                    self.wait(place, ticket).await?;
+                Plan::Wait(call) => {
+                    self.wait(place, call).await?;
                     waiting = true;
                 }
                 Plan::Block(reason) => return Err(self.block(place, &call, reason).await),
@@ -111,7 +111,7 @@ impl Course {
         let (mut waiting, mut over) = (Vec::new(), Vec::new());
         for ((place, call), ended) in calls.into_iter().zip(ended) {
             match waits(&ended) {
-                Some(ticket) => waiting.push((place, ticket)),
+                Some(call) => waiting.push((place, call)),
                 None => {
                     self.note_result(place, &call, &ended);
                     over.push((place, call, ended));
@@ -119,8 +119,8 @@ impl Course {
             }
         }
         let waits = !waiting.is_empty();
-        for (place, ticket) in waiting {
-            self.wait(place, ticket).await?;
+        for (place, call) in waiting {
+            self.wait(place, call).await?;
         }
         let mut failed = Ok(());
         for (place, call, ended) in over {
@@ -218,17 +218,20 @@ impl Course {
     }
 
     /// A call waits from now on.
-    async fn wait(&mut self, place: CallPlace, ticket: SuspendTicket) -> Result<(), Halt> {
-        let wait = SuspendedUpdate::Wait(place, Box::new(ticket.clone()));
+    async fn wait(&mut self, place: CallPlace, waiting: Suspended) -> Result<(), Halt> {
+        let ticket = waiting.ticket.clone();
+        let wait = SuspendedUpdate::Wait(place, Box::new(waiting));
         self.store.commit(MutationBatch::new().with::<SuspendedCalls>(wait))?;
         self.tell(AgentEvent::Suspended { place, ticket }).await;
         Ok(())
     }
 }
 
-fn waits(ended: &Ended) -> Option<SuspendTicket> {
+fn waits(ended: &Ended) -> Option<Suspended> {
     match ended {
-        Ok(ToolResult::Suspended { ticket }) => Some((**ticket).clone()),
+        Ok(ToolResult::Suspended { ticket }) => {
+            Some(Suspended { asker: Asker::Tool, ticket: (**ticket).clone() })
+        }
         _ => None,
     }
 }

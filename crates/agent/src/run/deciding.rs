@@ -7,11 +7,13 @@ use runyard_redact::holds_placeholder;
 use serde_json::{Value, json};
 
 use super::result::Ended;
-use super::waiting::{SuspendedCalls, SuspendedUpdate};
+use super::waiting::{
+    Answered, AnsweredQuestions, AnsweredUpdate, Asker, Suspended, SuspendedCalls, SuspendedUpdate,
+};
 use super::{Course, Decision, DecisionKind, Halt};
 use crate::checkpoint::CallPlace;
-use crate::phase::{GateDecision, Moment};
-use crate::state::MutationBatch;
+use crate::phase::{GateDecision, Moment, strongest};
+use crate::state::{MutationBatch, StateError};
 use crate::tool::{ResumeMode, SuspendTicket, Tool, ToolContext, ToolError, ToolResult, check};
 
 /// What a call whose outcome nobody knows waits for.
@@ -24,7 +26,7 @@ pub(super) enum Plan {
     /// It is over without being made.
     Over(Ended),
     /// It waits.
-    Wait(SuspendTicket),
+    Wait(Suspended),
     /// It is over, and so is the run.
     Block(String),
 }
@@ -34,33 +36,25 @@ pub(super) struct Making {
     pub(super) context: ToolContext,
 }
 
-/// The answer to a call that waited.
-struct Answer {
-    decision: Decision,
-    resume: ResumeMode,
-}
-
 impl Course {
     /// Decides on a call.
     pub(super) async fn plan(&mut self, place: CallPlace, call: &ToolCall) -> Result<Plan, Halt> {
         let snapshot = self.store.snapshot();
         let waited = snapshot.get::<SuspendedCalls>().and_then(|all| all.get(&place.to_string()));
-        let answer = match waited {
-            None => None,
-            Some(ticket) => {
-                let found = self.decisions.iter().find(|decision| decision.ticket == ticket.id);
-                let Some(decision) = found.cloned() else { return Ok(Plan::Wait(ticket.clone())) };
+        if let Some(waited) = waited {
+            let Some(decision) = self.take_decision(&waited.ticket.id) else {
+                return Ok(Plan::Wait(waited.clone()));
+            };
+            if let Some(over) = decided(&decision, waited.ticket.resume) {
                 self.waits_no_more(place)?;
-                if let Some(over) = decided(&decision, ticket.resume) {
-                    return Ok(Plan::Over(over));
-                }
-                Some(Answer { decision, resume: ticket.resume })
+                return Ok(Plan::Over(over));
             }
-        };
+            self.answered(place, waited, decision)?;
+        }
         let Some(tool) = self.offered(&call.name) else {
             return Ok(refused(ToolError::NotFound(call.name.clone())));
         };
-        if self.unknown.remove(&place) && answer.is_none() && !tool.descriptor().idempotent {
+        if self.unknown.remove(&place) && waited.is_none() && !tool.descriptor().idempotent {
             return Ok(Plan::Wait(repeat(place, call)));
         }
         if !self.conversation.is_live() && is_redacted(&call.arguments) {
@@ -71,12 +65,40 @@ impl Course {
         if let Err(refusal) = check(tool.as_ref(), &call.arguments) {
             return Ok(Plan::Over(Err(refusal)));
         }
-        self.gate(place, call, tool, answer).await
+        self.gate(place, call, tool).await
+    }
+
+    /// The answer to a ticket. It counts once: another call with a ticket of the same id waits for its own.
+    fn take_decision(&mut self, ticket: &str) -> Option<Decision> {
+        let at = self.decisions.iter().position(|decision| decision.ticket == ticket)?;
+        Some(self.decisions.remove(at))
+    }
+
+    /// A call waits no more, and what was answered is remembered until it is over.
+    fn answered(&mut self, place: CallPlace, waited: &Suspended, decision: Decision) -> Result<(), Halt> {
+        let Suspended { asker, ticket } = waited.clone();
+        let answered = Answered { asker, ticket: ticket.id, resume: ticket.resume, value: decision.value };
+        let answer = AnsweredUpdate::Answer(place, Box::new(answered));
+        let waits_no_more = MutationBatch::new().with::<SuspendedCalls>(SuspendedUpdate::Done(place));
+        self.store.commit(waits_no_more.with::<AnsweredQuestions>(answer))?;
+        Ok(())
     }
 
     /// A call waits no more.
     pub(super) fn waits_no_more(&mut self, place: CallPlace) -> Result<(), Halt> {
         self.store.commit(MutationBatch::new().with::<SuspendedCalls>(SuspendedUpdate::Done(place)))?;
+        Ok(())
+    }
+
+    /// A call is over: what was answered about it has been of use.
+    pub(super) fn forget_answers(&mut self, place: CallPlace) -> Result<(), StateError> {
+        let key = place.to_string();
+        let is_kept =
+            self.store.look(|now| now.get::<AnsweredQuestions>().is_some_and(|all| all.contains_key(&key)));
+        if is_kept {
+            let over = AnsweredUpdate::Over(place);
+            self.store.commit(MutationBatch::new().with::<AnsweredQuestions>(over))?;
+        }
         Ok(())
     }
 
@@ -87,40 +109,34 @@ impl Course {
         agent.environment.tool(name).cloned()
     }
 
-    async fn gate(
-        &mut self,
-        place: CallPlace,
-        call: &ToolCall,
-        tool: Arc<dyn Tool>,
-        answer: Option<Answer>,
-    ) -> Result<Plan, Halt> {
+    async fn gate(&mut self, place: CallPlace, call: &ToolCall, tool: Arc<dyn Tool>) -> Result<Plan, Halt> {
         // A gate may take long, and what is not durable might be lost meanwhile.
         if self.parts.agent.environment.has_gates() {
             self.flush().await?;
         }
         self.phase(Moment::ToolGate { call }).await?;
         let occasion = self.occasion(Moment::ToolGate { call });
-        let decided = self.parts.agent.environment.decide(&self.store, call, occasion).await?;
-        let approved = match decided {
-            GateDecision::Block(reason) => return Ok(Plan::Block(reason)),
-            GateDecision::Deny(reason) => return Ok(refused(ToolError::Denied(reason))),
-            GateDecision::Suspend(ticket) | GateDecision::SetResult(ToolResult::Suspended { ticket })
-                if answer.is_none() =>
-            {
-                return Ok(Plan::Wait(*ticket));
-            }
-            // It waited, and this is the answer.
-            GateDecision::Suspend(_) | GateDecision::SetResult(ToolResult::Suspended { .. }) => true,
-            GateDecision::SetResult(result) => return Ok(Plan::Over(Ok(result))),
-            GateDecision::Allow => answer.is_some(),
-        };
+        let decisions = self.parts.agent.environment.decide_each(&self.store, call, occasion).await?;
+        let snapshot = self.store.snapshot();
+        let answers = snapshot.get::<AnsweredQuestions>().and_then(|all| all.get(&place.to_string()));
+        let answers = answers.map(Vec::as_slice).unwrap_or_default();
+        let open = decisions.into_iter().filter(|(gate, decision)| !is_answered(answers, gate, decision));
+        match strongest(open) {
+            None | Some((_, GateDecision::Allow)) => {}
+            Some((_, GateDecision::Block(reason))) => return Ok(Plan::Block(reason)),
+            Some((_, GateDecision::Deny(reason))) => return Ok(refused(ToolError::Denied(reason))),
+            Some((
+                gate,
+                GateDecision::Suspend(ticket) | GateDecision::SetResult(ToolResult::Suspended { ticket }),
+            )) => return Ok(Plan::Wait(Suspended { asker: Asker::Gate(gate), ticket: *ticket })),
+            Some((_, GateDecision::SetResult(result))) => return Ok(Plan::Over(Ok(result))),
+        }
         self.phase(Moment::BeforeToolExecute { call }).await?;
+        let told = answers.iter().rev().find(|answer| answer.resume == ResumeMode::PassDecisionToTool);
         let context = ToolContext {
             cancellation: self.cancellation.clone(),
-            approved,
-            decision: answer
-                .filter(|answer| answer.resume == ResumeMode::PassDecisionToTool)
-                .map(|answer| answer.decision.value),
+            approved: answers.iter().any(Answered::approves),
+            decision: told.map(|answer| answer.value.clone()),
             ..ToolContext::new(
                 self.parts.identity.clone(),
                 call.id.clone(),
@@ -131,6 +147,16 @@ impl Course {
         };
         Ok(Plan::Make(Box::new(Making { tool, context })))
     }
+}
+
+/// Whether a gate asks what was answered already. Another gate's answer, or one to another question, is none.
+fn is_answered(answers: &[Answered], gate: &str, decision: &GateDecision) -> bool {
+    let (GateDecision::Suspend(ticket) | GateDecision::SetResult(ToolResult::Suspended { ticket })) = decision
+    else {
+        return false;
+    };
+    let asked_by = |asker: &Asker| matches!(asker, Asker::Gate(name) if name == gate);
+    answers.iter().any(|answer| asked_by(&answer.asker) && answer.ticket == ticket.id)
 }
 
 /// How a call is over by the answer alone, where it is.
@@ -159,10 +185,11 @@ fn is_redacted(value: &Value) -> bool {
 }
 
 /// Asks whether a call is to be made again of which nobody knows whether it was.
-fn repeat(place: CallPlace, call: &ToolCall) -> SuspendTicket {
+fn repeat(place: CallPlace, call: &ToolCall) -> Suspended {
     let message = format!("{} was about to be called when the process died. Call it again?", call.name);
-    SuspendTicket {
+    let ticket = SuspendTicket {
         parameters: json!({ "tool": call.name, "arguments": call.arguments }),
         ..SuspendTicket::new(format!("{REPEAT}-{place}"), REPEAT, message)
-    }
+    };
+    Suspended { asker: Asker::Runtime, ticket }
 }

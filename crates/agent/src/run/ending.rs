@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::inbox::{LaterUpdate, LaterWords};
 use super::keeping::{Extent, Patience};
-use super::waiting::SuspendedCalls;
+use super::waiting::{AnsweredQuestions, SuspendedCalls};
 use super::{AgentEvent, Course, Halt, RunOutcome, RunStatus};
 use crate::checkpoint::{CallPlace, CheckpointError, Opened};
 use crate::phase::Moment;
@@ -45,7 +45,7 @@ impl Course {
         self.tell(AgentEvent::RunEnded { reason: reason.clone(), usage }).await;
         let waiting = self.store.snapshot().get::<SuspendedCalls>().cloned().unwrap_or_default();
         let waiting =
-            waiting.into_iter().filter_map(|(text, ticket)| Some((CallPlace::parse(&text)?, ticket)));
+            waiting.into_iter().filter_map(|(text, call)| Some((CallPlace::parse(&text)?, call.ticket)));
         RunOutcome {
             message: self.conversation.last_said().cloned(),
             usage,
@@ -72,9 +72,14 @@ impl Course {
     /// Nothing waits any more, and what was said and not read stays in the thread. All that can be wrong is that the
     /// environment has not got the keys, and then there is nothing.
     fn leave_nothing(&mut self) {
-        let waiting = self.store.snapshot().get::<SuspendedCalls>().cloned().unwrap_or_default();
-        for place in waiting.keys().filter_map(|text| CallPlace::parse(text)) {
+        let snapshot = self.store.snapshot();
+        let waiting = snapshot.get::<SuspendedCalls>().into_iter().flat_map(|all| all.keys());
+        for place in waiting.filter_map(|text| CallPlace::parse(text)) {
             let _ = self.waits_no_more(place);
+        }
+        let answered = snapshot.get::<AnsweredQuestions>().into_iter().flat_map(|all| all.keys());
+        for place in answered.filter_map(|text| CallPlace::parse(text)) {
+            let _ = self.forget_answers(place);
         }
         let _ = self.hear();
         self.parts.inbox.close().into_iter().for_each(|word| {

@@ -33,6 +33,7 @@ impl Course {
         call: &ToolCall,
         ended: Ended,
     ) -> Result<(), Halt> {
+        self.forget_answers(place)?;
         let ok = matches!(ended, Ok(ToolResult::Success { .. }));
         let limits = Arc::clone(&self.parts.agent.limits);
         self.watch.called(&limits, call, ok);

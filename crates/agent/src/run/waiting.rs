@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::checkpoint::CallPlace;
 use crate::state::StateKey;
-use crate::tool::SuspendTicket;
+use crate::tool::{ResumeMode, SuspendTicket};
 
 /// The answer to a call that waits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,30 @@ pub enum DecisionKind {
     Cancel,
 }
 
+/// Who asks about a call. An answer is for the one who asked, and for nobody else.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asker {
+    /// The tool itself.
+    #[default]
+    Tool,
+    /// The gate of this name.
+    Gate(String),
+    /// The runtime: nobody knows whether the call was made.
+    Runtime,
+}
+
+/// A call that waits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Suspended {
+    /// For whom.
+    #[serde(default)]
+    pub asker: Asker,
+    /// For what.
+    #[serde(flatten)]
+    pub ticket: SuspendTicket,
+}
+
 /// The calls of a run that wait. It is all that is left of a run while it does.
 pub struct SuspendedCalls;
 
@@ -42,20 +66,65 @@ pub struct SuspendedCalls;
 #[derive(Debug)]
 pub enum SuspendedUpdate {
     /// One waits.
-    Wait(CallPlace, Box<SuspendTicket>),
+    Wait(CallPlace, Box<Suspended>),
     /// One waits no more.
     Done(CallPlace),
 }
 
 impl StateKey for SuspendedCalls {
     const KEY: &'static str = "runtime.suspended_calls";
-    type Value = BTreeMap<String, SuspendTicket>;
+    type Value = BTreeMap<String, Suspended>;
     type Update = SuspendedUpdate;
 
     fn apply(waiting: &mut Self::Value, update: SuspendedUpdate) {
         match update {
-            SuspendedUpdate::Wait(place, ticket) => drop(waiting.insert(place.to_string(), *ticket)),
+            SuspendedUpdate::Wait(place, call) => drop(waiting.insert(place.to_string(), *call)),
             SuspendedUpdate::Done(place) => drop(waiting.remove(&place.to_string())),
+        }
+    }
+}
+
+/// A question about a call that was answered with yes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Answered {
+    pub(super) asker: Asker,
+    pub(super) ticket: String,
+    pub(super) resume: ResumeMode,
+    pub(super) value: Value,
+}
+
+impl Answered {
+    /// Whether somebody agreed to the call, and did not only tell the tool what it wanted to know.
+    pub(super) fn approves(&self) -> bool {
+        self.asker != Asker::Tool || self.resume == ResumeMode::ReplayToolCall
+    }
+}
+
+/// What was answered about calls that are not over: the next question about one does not undo the answers before it.
+pub(crate) struct AnsweredQuestions;
+
+/// A change of what was answered.
+#[derive(Debug)]
+pub(crate) enum AnsweredUpdate {
+    /// A question about a call was answered.
+    Answer(CallPlace, Box<Answered>),
+    /// The call is over.
+    Over(CallPlace),
+}
+
+impl StateKey for AnsweredQuestions {
+    const KEY: &'static str = "runtime.answered_questions";
+    type Value = BTreeMap<String, Vec<Answered>>;
+    type Update = AnsweredUpdate;
+
+    fn apply(answered: &mut Self::Value, update: AnsweredUpdate) {
+        match update {
+            AnsweredUpdate::Answer(place, answer) => {
+                let all = answered.entry(place.to_string()).or_default();
+                all.retain(|other| other.asker != answer.asker || other.ticket != answer.ticket);
+                all.push(*answer);
+            }
+            AnsweredUpdate::Over(place) => drop(answered.remove(&place.to_string())),
         }
     }
 }

@@ -283,6 +283,102 @@ async fn a_tool_knows_whether_exactly_its_call_was_approved() {
     assert_eq!(*found.lock().unwrap(), [(true, None)], "made as if nothing had been");
 }
 
+/// A gate that asks this of every call.
+fn asking(world: World, ticket: &'static str) -> World {
+    world.with(|bits| {
+        bits.gate(move |_, _| async move {
+            Ok(GateDecision::Suspend(Box::new(SuspendTicket::new(ticket, "confirm", "May I?"))))
+        });
+    })
+}
+
+// clause: J01
+#[tokio::test]
+async fn j01_an_answer_to_one_gate_is_none_to_another_one() {
+    // Also where both give their tickets the same id.
+    for [first, second] in [["one", "two"], ["same", "same"]] {
+        let effects = Effects::default();
+        let mut world = World::new([calls("a", "pay")]).tool(effect("pay", &effects).done());
+        world = asking(asking(world, first), second);
+        let run = run_id();
+        let seen = world.go(run, &["Pay."], Vec::new()).await;
+        assert_eq!(seen.outcome.waiting[0].1.id, first);
+
+        world.again([]);
+        let seen = world.go(run, &[], vec![Decision::resume(first)]).await;
+        assert_eq!(seen.reason(), &TerminationReason::Suspended, "the other one asks too");
+        assert_eq!(seen.outcome.waiting[0].1.id, second);
+        assert!(effects.all().is_empty());
+
+        world.again([says("Paid.")]);
+        let seen = world.go(run, &[], vec![Decision::resume(second)]).await;
+        assert_eq!(seen.reason(), &TerminationReason::NaturalEnd, "the first answer still counts");
+        assert_eq!(effects.all().len(), 1);
+        assert!(!world.everything(run).await.contains("\"2.0\""), "no answer outlives its call");
+    }
+}
+
+// clause: J01
+#[tokio::test]
+async fn j01_an_answer_to_a_tools_question_is_no_approval() {
+    let found = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&found);
+    let ask = tool("ask", move |_, context| {
+        log.lock().unwrap().push((context.approved, context.decision.clone()));
+        let result = match context.decision {
+            Some(answer) => ToolResult::success(answer),
+            None => ToolResult::suspended(SuspendTicket {
+                resume: ResumeMode::PassDecisionToTool,
+                ..SuspendTicket::new("which", "question", "Which one?")
+            }),
+        };
+        async { Ok(result.into()) }
+    });
+    let strict = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let is_strict = Arc::clone(&strict);
+    let mut world = World::new([calls("a", "ask")]).tool(ask.done()).with(|bits| {
+        bits.gate(move |_, _| {
+            let ticket = SuspendTicket::new("policy", "confirm", "May I?");
+            let strict = is_strict.load(std::sync::atomic::Ordering::SeqCst);
+            async move {
+                Ok(if strict { GateDecision::Suspend(Box::new(ticket)) } else { GateDecision::Allow })
+            }
+        });
+    });
+    let run = run_id();
+    world.go(run, &["Go."], Vec::new()).await;
+
+    // While it waits for the tool's answer, the policy becomes strict.
+    strict.store(true, std::sync::atomic::Ordering::SeqCst);
+    world.again([]);
+    let seen = world.go(run, &[], vec![Decision::answer("which", "the red one")]).await;
+    assert_eq!(seen.outcome.waiting[0].1.id, "policy");
+    world.again([says("Done.")]);
+    let seen = world.go(run, &[], vec![Decision::resume("policy")]).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    let red = Some(json!("the red one"));
+    assert_eq!(*found.lock().unwrap(), [(false, None), (true, red)], "the tool's answer waited with it");
+}
+
+// clause: J01
+#[tokio::test]
+async fn j01_one_answer_is_for_one_call_also_where_two_tickets_have_one_id() {
+    let effects = Effects::default();
+    let two = ScriptedAnswer::calls(["a", "b"].map(|id| call(id, "pay", json!({ "n": 1 }))));
+    let world = World::new([two]).tool(effect("pay", &effects).done()).parallel();
+    let mut world = asking(world, "same");
+    let run = run_id();
+    let seen = world.go(run, &["Pay."], Vec::new()).await;
+    assert_eq!(seen.outcome.waiting.len(), 2);
+    world.again([]);
+    let seen = world.go(run, &[], vec![Decision::resume("same")]).await;
+    assert_eq!(seen.reason(), &TerminationReason::Suspended);
+    assert_eq!((effects.all().len(), seen.outcome.waiting.len()), (1, 1));
+    world.again([says("Paid.")]);
+    world.go(run, &[], vec![Decision::resume("same")]).await;
+    assert_eq!(effects.all().len(), 2);
+}
+
 /// A run that waits is a row: no task, no part of the agent, of the conversation or of the state is left in memory.
 #[tokio::test]
 async fn nothing_of_a_waiting_run_is_left_in_memory() {
