@@ -196,7 +196,10 @@ struct Course {
     begun: (Instant, Duration),
     step: u32,
     decisions: Vec<Decision>,
+    /// Calls that may have been made before, and of which nobody said yet what is to be done about that.
     unknown: BTreeSet<CallPlace>,
+    /// Those of them that are over without that.
+    never_known: Vec<String>,
 }
 
 impl Course {
@@ -219,6 +222,7 @@ impl Course {
             step: 0,
             decisions: std::mem::take(&mut begin.decisions),
             unknown: std::mem::take(unknown),
+            never_known: Vec::new(),
             parts,
         }
     }

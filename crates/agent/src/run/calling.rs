@@ -131,6 +131,7 @@ impl Course {
     }
 
     fn intend(&mut self, place: CallPlace, call: &ToolCall, making: &Making) {
+        self.unknown.remove(&place);
         self.notes.push(CallNote::Intent {
             place,
             call: call.clone(),

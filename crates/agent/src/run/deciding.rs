@@ -51,12 +51,15 @@ impl Course {
             }
             self.answered(place, waited, decision)?;
         }
-        let Some(tool) = self.offered(&call.name) else {
-            return Ok(refused(ToolError::NotFound(call.name.clone())));
-        };
-        if self.unknown.remove(&place) && waited.is_none() && !tool.descriptor().idempotent {
+        let tool = self.offered(&call.name);
+        // Before anything else is said about it: also of a tool that is gone, or takes other arguments now, it is not known.
+        let is_idempotent = tool.as_ref().is_some_and(|tool| tool.descriptor().idempotent);
+        if self.unknown.contains(&place) && waited.is_none() && !is_idempotent {
             return Ok(Plan::Wait(repeat(place, call)));
         }
+        let Some(tool) = tool else {
+            return Ok(refused(ToolError::NotFound(call.name.clone())));
+        };
         if !self.conversation.is_live() && is_redacted(&call.arguments) {
             let why =
                 "a secret in them is not stored, and so they are lost: make the call again with all of them";
@@ -77,6 +80,10 @@ impl Course {
     /// A call waits no more, and what was answered is remembered until it is over.
     fn answered(&mut self, place: CallPlace, waited: &Suspended, decision: Decision) -> Result<(), Halt> {
         let Suspended { asker, ticket } = waited.clone();
+        if asker != Asker::Runtime {
+            // It had come to its question, and no further.
+            self.unknown.remove(&place);
+        }
         let answered = Answered { asker, ticket: ticket.id, resume: ticket.resume, value: decision.value };
         let answer = AnsweredUpdate::Answer(place, Box::new(answered));
         let waits_no_more = MutationBatch::new().with::<SuspendedCalls>(SuspendedUpdate::Done(place));

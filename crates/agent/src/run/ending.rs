@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::inbox::{LaterUpdate, LaterWords};
 use super::keeping::{Extent, Patience};
 use super::waiting::{AnsweredQuestions, SuspendedCalls};
-use super::{AgentEvent, Course, Halt, RunOutcome, RunStatus};
+use super::{AgentEvent, Course, Halt, RunEnd, RunOutcome, RunStatus};
 use crate::checkpoint::{CallPlace, CheckpointError, Opened};
 use crate::phase::Moment;
 use crate::state::{MutationBatch, Scope};
@@ -29,6 +29,7 @@ impl Course {
             }
         }
         self.pair("the run ended before this call did").await;
+        reason = self.with_unknown(reason);
         self.leave_nothing();
         if let Err(failed) = self.last_phase(&reason).await {
             reason = first_of(reason, failed);
@@ -38,6 +39,19 @@ impl Course {
             let _ = timeout(END_STEP_MAX, self.parts.checkpoint.give_up()).await;
         }
         self.told(reason).await
+    }
+
+    /// Calls that may have been made come before whatever else ended the run: they are what somebody has to look after.
+    fn with_unknown(&self, reason: Halt) -> Halt {
+        if self.never_known.is_empty() {
+            return reason;
+        }
+        let calls = self.never_known.join(", ");
+        let RunEnd { reason, code, detail } = RunEnd::from(&reason);
+        let words = [Some(reason), code, detail];
+        let end = words.into_iter().flatten().collect::<Vec<_>>().join(": ");
+        let message = format!("whether these calls were made is not known: {calls}; the run ended then ({end})");
+        Halt::Failed { code: Code::OutcomeUnknown, message }
     }
 
     async fn told(self, reason: Halt) -> RunOutcome {

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use runyard_llm::inference::{Message, Part, ToolCall, ToolOutput as Output};
 
+use super::waiting::{Asker, SuspendedCalls};
 use super::{AgentEvent, Course, Halt};
 use crate::checkpoint::{CallEnd, CallNote, CallPlace};
 use crate::phase::Moment;
+use crate::state::Snapshot;
 use crate::tool::{Refusal, ToolError, ToolResult};
 
 /// How long the line that stands for a result is, in bytes.
@@ -15,6 +17,10 @@ const SUMMARY_BYTES_MAX: usize = 200;
 const RESULT_BYTES_MAX: usize = 512 * 1024;
 /// So many bytes of JSON one byte of a text is at most.
 const JSON_BYTES_MAX: usize = 6;
+
+/// What the model reads of a call that may have been made, when its run ends before anybody was asked.
+const NEVER_KNOWN: &str =
+    "the process died while this call was made, and nobody knows whether it was: look before you make it again";
 
 /// How a call ended: what the model is told of an error may be more than the error itself.
 pub(super) type Ended = Result<ToolResult, Refusal>;
@@ -52,8 +58,28 @@ impl Course {
     /// Gives every call that has no result one that says so: providers take no conversation without.
     pub(super) async fn pair(&mut self, why: &str) {
         for (place, call) in self.conversation.unanswered().to_vec() {
-            self.give_no_chance(place, &call, ToolError::Cancelled(why.to_owned())).await;
+            let error = match self.is_unknown(place, &call) {
+                false => ToolError::Cancelled(why.to_owned()),
+                true => {
+                    self.never_known.push(format!("{} ({place})", call.name));
+                    ToolError::OutcomeUnknown(NEVER_KNOWN.to_owned())
+                }
+            };
+            self.give_no_chance(place, &call, error).await;
         }
+    }
+
+    /// Whether a call may have been made, and nobody said what is to be done about that. One that waits for its own question's
+    /// answer, or a gate's, was not; and of one that is as good twice as once nobody needs to know.
+    fn is_unknown(&self, place: CallPlace, call: &ToolCall) -> bool {
+        let waits = |now: &Snapshot| {
+            let all = now.get::<SuspendedCalls>()?;
+            Some(all.get(&place.to_string())?.asker != Asker::Runtime)
+        };
+        let tool = self.parts.agent.environment.tool(&call.name);
+        self.unknown.contains(&place)
+            && !tool.is_some_and(|tool| tool.descriptor().idempotent)
+            && !self.store.look(waits).unwrap_or(false)
     }
 
     async fn give_no_chance(&mut self, place: CallPlace, call: &ToolCall, error: ToolError) {
@@ -78,6 +104,7 @@ impl Course {
         };
         let end = said.floor_char_boundary(SUMMARY_BYTES_MAX);
         let how = CallEnd { ok: !is_error, code, summary: said[..end].replace('\n', " ") };
+        self.unknown.remove(&place);
         self.conversation.result(place, message);
         self.notes.push(CallNote::Ended { place, how });
     }

@@ -27,6 +27,9 @@ pub enum ToolError {
     /// It was stopped: the run was cancelled, its time was up, or what it waited for was called off.
     #[error("cancelled: {0}")]
     Cancelled(String),
+    /// Its process died while it was made, and the run ended before anybody was asked: it may have run, or not.
+    #[error("outcome unknown: {0}")]
+    OutcomeUnknown(String),
 }
 
 impl ToolError {
@@ -39,6 +42,7 @@ impl ToolError {
             Self::NotFound(_) => Code::ToolNotFound,
             Self::Internal(_) => Code::ToolInternal,
             Self::Cancelled(_) => Code::ToolCancelled,
+            Self::OutcomeUnknown(_) => Code::OutcomeUnknown,
         }
     }
 

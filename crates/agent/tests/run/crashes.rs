@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use runyard_agent::checkpoint::{NoCheckpoint, OpenError, Opened, StoreCheckpoint};
+use runyard_agent::checkpoint::{CallPlace, NoCheckpoint, OpenError, Opened, StoreCheckpoint};
 use runyard_agent::phase::{GateDecision, TerminationReason};
 use runyard_agent::run::{Begin, Decision, RunRecord, RunStatus, run};
 use runyard_agent::tool::{SuspendTicket, Tool, ToolResult};
-use runyard_domain::RunId;
-use runyard_llm::inference::{Message, Opens, ScriptedAnswer};
+use runyard_domain::{Code, RunId};
+use runyard_llm::inference::{Message, Opens, Part, Role, ScriptedAnswer};
 use serde_json::json;
 
 use crate::support::parts::{Effects, FnTool, answers, effect, tool};
@@ -81,6 +81,80 @@ async fn j05_a_call_of_unknown_outcome_is_asked_about_and_made_again_only_when_a
         assert_eq!((journal.len(), journal[0].result.is_some()), (1, true));
         assert!(world.is_free().await);
     }
+}
+
+// clause: J05
+#[tokio::test(start_paused = true)]
+async fn j05_a_call_of_unknown_outcome_is_asked_about_also_when_its_tool_is_gone() {
+    let effects = Effects::default();
+    let world = World::new([calls("a", "pay")]).tool(pays_and_hangs(&effects).done());
+    let run = run_id();
+    dies(&world, run, &["Pay."], Vec::new()).await;
+
+    let mut world = World { store: Arc::clone(&world.store), ..World::new([]) };
+    let seen = world.go(run, &[], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::Suspended);
+    assert_eq!(seen.outcome.waiting[0].1.action, "repeat");
+    world.again([says("Well.")]);
+    let seen = world.go(run, &[], vec![crate::suspension::yes(&seen)]).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert!(results(&world.messages().await)[0].1.contains("tool.not_found"));
+}
+
+/// What is told, stored and journalled of a run that ends with the call 2.0 of `pay` unknown.
+async fn check_never_known(world: &World, run: RunId, seen: &crate::support::Seen) {
+    let TerminationReason::Failed { code: Code::OutcomeUnknown, message } = seen.reason() else {
+        panic!("{:?}", seen.reason());
+    };
+    assert!(message.contains("pay (2.0)") && message.contains("cancelled"), "{message}");
+    assert!(seen.words().contains(&"outcome_unknown 2.0".to_owned()), "{:?}", seen.words());
+    let record = world.record(run).await;
+    let end = record.end.unwrap();
+    assert_eq!((record.status, end.failed_with()), (RunStatus::Done, Some(Code::OutcomeUnknown)));
+    let (_, said, is_error) = results(&world.messages().await).remove(0);
+    assert!(is_error && said.contains("outcome_unknown") && said.contains("nobody knows"), "{said}");
+    let result = world.journal(run).await.remove(0).result.unwrap();
+    assert!(String::from_utf8_lossy(&result).contains("outcome_unknown"));
+    assert!(world.is_free().await);
+}
+
+// clause: J05
+// clause: D02
+#[tokio::test(start_paused = true)]
+async fn j05_a_run_that_ends_with_a_call_of_unknown_outcome_says_so_and_names_it() {
+    for asked in [false, true] {
+        let effects = Effects::default();
+        let mut world = World::new([calls("a", "pay")]).tool(pays_and_hangs(&effects).done());
+        let run = run_id();
+        dies(&world, run, &["Pay."], Vec::new()).await;
+        if asked {
+            // Nobody answered, so it is as unknown as before.
+            world.again([]);
+            world.go(run, &[], Vec::new()).await;
+        }
+        world.again([]);
+        world.cancellation.cancel();
+        let seen = world.go(run, &[], Vec::new()).await;
+        check_never_known(&world, run, &seen).await;
+    }
+}
+
+// clause: J05
+#[tokio::test]
+async fn j05_a_run_whose_state_cannot_be_read_names_its_calls_of_unknown_outcome_too() {
+    let effects = Effects::default();
+    let world = World::new([]).tool(effect("pay", &effects).done());
+    let pay = call("a", "pay", json!({ "n": 1 }));
+    let answer = Message { role: Role::Assistant, content: vec![Part::ToolCall(pay)] };
+    let mut opened = Opened { messages: vec![Arc::new(answer)], ..Opened::default() };
+    opened.unknown.insert(CallPlace { message: 1, index: 0 });
+    opened.run_state.values.insert("test.nobody".to_owned(), json!(1));
+    let begin = Begin { opened, resumed: true, ..Begin::default() };
+    let outcome = run(world.parts(run_id(), Arc::new(NoCheckpoint)), begin).await;
+    let TerminationReason::Failed { code: Code::OutcomeUnknown, message } = &outcome.reason else {
+        panic!("{:?}", outcome.reason);
+    };
+    assert!(message.contains("pay (1.0)") && message.contains("state.unknown_key"), "{message}");
 }
 
 // clause: J05
