@@ -119,8 +119,8 @@ pub(crate) struct NextInference;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Next {
     messages: Vec<Arc<ContextMessage>>,
-    excluded: BTreeSet<String>,
-    included: Option<BTreeSet<String>>,
+    #[serde(flatten)]
+    offer: Offer,
     overrides: InferenceOverride,
 }
 
@@ -140,8 +140,8 @@ impl StateKey for NextInference {
     fn apply(next: &mut Next, update: NextUpdate) {
         match update {
             NextUpdate::Message(message) => put(&mut next.messages, message),
-            NextUpdate::Exclude(tool) => drop(next.excluded.insert(tool)),
-            NextUpdate::IncludeOnly(tools) => next.included.get_or_insert_default().extend(tools),
+            NextUpdate::Exclude(tool) => drop(next.offer.excluded.insert(tool)),
+            NextUpdate::IncludeOnly(tools) => next.offer.included.get_or_insert_default().extend(tools),
             NextUpdate::Override(word) => {
                 let overrides = &mut next.overrides;
                 overrides.temperature = word.temperature.or(overrides.temperature);
@@ -150,6 +150,32 @@ impl StateKey for NextInference {
             }
             NextUpdate::Taken => *next = Next::default(),
         }
+    }
+}
+
+/// Which tools the last question did not offer. What was not offered is not there, also when a run goes on elsewhere.
+pub(crate) struct LastOffer;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Offer {
+    excluded: BTreeSet<String>,
+    included: Option<BTreeSet<String>>,
+}
+
+impl StateKey for LastOffer {
+    const KEY: &'static str = "runtime.last_offer";
+    type Value = Offer;
+    type Update = Offer;
+
+    fn apply(offer: &mut Offer, last: Offer) {
+        *offer = last;
+    }
+}
+
+impl Offer {
+    /// Whether a tool was offered.
+    pub(crate) fn has(&self, tool: &str) -> bool {
+        self.included.as_ref().is_none_or(|only| only.contains(tool)) && !self.excluded.contains(tool)
     }
 }
 
@@ -195,7 +221,7 @@ impl ActionHandler<AddContextMessage> for BuiltIn {
 #[async_trait]
 impl ActionHandler<ExcludeTool> for BuiltIn {
     async fn handle(&self, tool: String, context: &PhaseContext<'_>) -> Result<StateCommand, Fault> {
-        let excluded = context.snapshot.get::<NextInference>().map_or(0, |next| next.excluded.len());
+        let excluded = context.snapshot.get::<NextInference>().map_or(0, |next| next.offer.excluded.len());
         room_for_names(excluded + 1)?;
         Ok(StateCommand::none().update::<NextInference>(NextUpdate::Exclude(tool)))
     }
@@ -205,7 +231,7 @@ impl ActionHandler<ExcludeTool> for BuiltIn {
 impl ActionHandler<IncludeOnlyTools> for BuiltIn {
     async fn handle(&self, tools: Vec<String>, context: &PhaseContext<'_>) -> Result<StateCommand, Fault> {
         let next = context.snapshot.get::<NextInference>();
-        let included = next.and_then(|next| next.included.as_ref()).map_or(0, BTreeSet::len);
+        let included = next.and_then(|next| next.offer.included.as_ref()).map_or(0, BTreeSet::len);
         room_for_names(included + tools.len())?;
         Ok(StateCommand::none().update::<NextInference>(NextUpdate::IncludeOnly(tools)))
     }
@@ -237,7 +263,8 @@ pub struct InferenceAdjustments {
 }
 
 impl InferenceAdjustments {
-    /// Takes what was asked of the next question. What goes with it alone is gone from the state afterwards.
+    /// Takes what was asked of the next question. What goes with it alone is gone from the state afterwards, but for which
+    /// tools it did not offer: until the next question those cannot be called.
     pub async fn take(store: &StateStore) -> Result<Self, StateError> {
         if !is_asked(store) {
             return Ok(Self::default());
@@ -246,9 +273,14 @@ impl InferenceAdjustments {
         let snapshot = store.snapshot();
         let lasting = snapshot.get::<ContextMessages>().cloned().unwrap_or_default();
         let next = snapshot.get::<NextInference>().cloned().unwrap_or_default();
-        if next != Next::default() {
-            store.commit(MutationBatch::new().with::<NextInference>(NextUpdate::Taken))?;
+        let mut batch = MutationBatch::new();
+        if snapshot.get::<LastOffer>().cloned().unwrap_or_default() != next.offer {
+            batch.update::<LastOffer>(next.offer.clone());
         }
+        if next != Next::default() {
+            batch.update::<NextInference>(NextUpdate::Taken);
+        }
+        store.commit(batch)?;
         Ok(InferenceAdjustments { lasting, next })
     }
 
@@ -259,8 +291,7 @@ impl InferenceAdjustments {
 
     /// Whether a tool is offered.
     pub fn offers(&self, tool: &str) -> bool {
-        let included = self.next.included.as_ref().is_none_or(|only| only.contains(tool));
-        included && !self.next.excluded.contains(tool)
+        self.next.offer.has(tool)
     }
 
     /// The settings.
@@ -291,5 +322,8 @@ impl InferenceAdjustments {
 }
 
 fn is_asked(store: &StateStore) -> bool {
-    store.look(|now| now.get::<ContextMessages>().is_some() || now.get::<NextInference>().is_some())
+    store.look(|now| {
+        let is_kept = now.get::<ContextMessages>().is_some() || now.get::<NextInference>().is_some();
+        is_kept || now.get::<LastOffer>().is_some()
+    })
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{ConfigSection, InstallError, Plugin, Registrar};
 use crate::phase::{
     ActionHandler, AddContextMessage, AnyActionHandler, AnyEffectHandler, BuiltIn, ContextMessages,
-    EffectHandler, ExcludeTool, FailedActions, IncludeOnlyTools, NextInference, PendingActions, Phase,
+    EffectHandler, ExcludeTool, FailedActions, IncludeOnlyTools, LastOffer, NextInference, PendingActions, Phase,
     PhaseHook, ScheduledAction, SetInferenceOverride, StateEffect, ToolGate, erase_action, erase_effect,
 };
 use crate::state::{KeyOptions, Keys, Owner, StateError, StateKey};
@@ -80,6 +80,7 @@ impl Environment {
         self.register_key::<FailedActions>(stored, Owner::Runtime)?;
         self.register_key::<ContextMessages>(stored, Owner::Runtime)?;
         self.register_key::<NextInference>(stored, Owner::Runtime)?;
+        self.register_key::<LastOffer>(stored, Owner::Runtime)?;
         self.register_action::<AddContextMessage>(BuiltIn, Owner::Runtime)?;
         self.register_action::<ExcludeTool>(BuiltIn, Owner::Runtime)?;
         self.register_action::<IncludeOnlyTools>(BuiltIn, Owner::Runtime)?;

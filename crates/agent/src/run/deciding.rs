@@ -12,7 +12,7 @@ use super::waiting::{
 };
 use super::{Course, Decision, DecisionKind, Halt};
 use crate::checkpoint::CallPlace;
-use crate::phase::{GateDecision, Moment, strongest};
+use crate::phase::{GateDecision, LastOffer, Moment, strongest};
 use crate::state::{MutationBatch, StateError};
 use crate::tool::{ResumeMode, SuspendTicket, Tool, ToolContext, ToolError, ToolResult, check};
 
@@ -109,10 +109,13 @@ impl Course {
         Ok(())
     }
 
-    /// A tool that the model is offered.
+    /// A tool that the model was offered with the question whose answer calls it.
     fn offered(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let agent = &self.parts.agent;
         agent.tools.iter().find(|tool| tool.name == name)?;
+        if self.store.look(|now| now.get::<LastOffer>().is_some_and(|offer| !offer.has(name))) {
+            return None;
+        }
         agent.environment.tool(name).cloned()
     }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use runyard_agent::phase::{GateDecision, Phase, StateCommand, TerminationReason};
+use runyard_agent::run::Decision;
 use runyard_agent::tool::{ToolError, ToolOutput, ToolResult};
 use runyard_domain::Code;
 use runyard_llm::inference::ScriptedAnswer;
@@ -402,4 +403,55 @@ async fn what_a_hook_asks_of_the_next_question_is_done() {
     assert_eq!(said[1..], ["Go.", "after"]);
     assert_eq!(request.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["look"]);
     assert_eq!(request.output_tokens_max, Some(5));
+}
+
+// clause: D02
+#[tokio::test(start_paused = true)]
+async fn d02_a_tool_that_the_question_did_not_offer_is_not_found_also_after_a_crash() {
+    use runyard_agent::phase::{ExcludeTool, IncludeOnlyTools};
+    for include_only in [false, true] {
+        for dies in [false, true] {
+            let effects = Effects::default();
+            let two = ScriptedAnswer::calls(["look", "pay"].map(|tool| call(tool, tool, json!({ "n": 1 }))));
+            let look = tool("look", move |_, _| async move {
+                if dies {
+                    std::future::pending::<()>().await;
+                }
+                Ok(ToolResult::success("blue").into())
+            });
+            let mut world = World::new([two, calls("later", "pay"), says("Fine.")])
+                .tool(look.idempotent().done())
+                .tool(effect("pay", &effects).done())
+                .with(|bits| {
+                    bits.hook(Phase::RunStart, move |_| async move {
+                        let none = StateCommand::none();
+                        Ok(match include_only {
+                            true => none.schedule::<IncludeOnlyTools>(&vec!["look".to_owned()])?,
+                            false => none.schedule::<ExcludeTool>(&"pay".to_owned())?,
+                        })
+                    });
+                });
+            let run = run_id();
+            if dies {
+                let died = tokio::time::timeout(Duration::from_secs(1), world.go(run, &["Go."], vec![])).await;
+                assert!(died.is_err());
+                world.tools[0] = answers("look", "blue");
+                world.again([calls("later", "pay"), says("Fine.")]);
+                let seen = world.go(run, &[], Vec::new()).await;
+                // The call of `look` was under way.
+                let again = seen.outcome.waiting.iter().map(|(_, ticket)| Decision::resume(ticket.id.clone()));
+                let again = again.collect();
+                world.again([calls("later", "pay"), says("Fine.")]);
+                world.go(run, &[], again).await;
+            } else {
+                world.go(run, &["Go."], Vec::new()).await;
+            }
+            let results = results(&world.messages().await);
+            let said: Vec<&str> = results.iter().map(|(_, content, _)| content.as_str()).collect();
+            assert_eq!(said[0], "blue");
+            assert!(said[1].contains(Code::ToolNotFound.as_str()), "{said:?}");
+            assert_eq!(said[2], "done", "the next question offers it again");
+            assert_eq!(effects.all().len(), 1);
+        }
+    }
 }
