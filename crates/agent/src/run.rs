@@ -8,6 +8,7 @@
 
 mod asking;
 mod calling;
+mod clock;
 mod context;
 mod conversation;
 mod deciding;
@@ -29,9 +30,9 @@ use runyard_domain::{Actor, Code};
 use runyard_llm::inference::{InferenceExecutionError, Message};
 use runyard_llm::usage::Usage;
 use serde_json::{Map, Value};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::clock::Clock;
 pub use self::context::{ContextPolicy, Summarised, Summary};
 use self::conversation::Conversation;
 pub use self::events::{AgentEvent, OBSERVED_MAX, Observer, Unobserved};
@@ -192,8 +193,7 @@ struct Course {
     recorded: bool,
     watch: Watch,
     usage: Usage,
-    /// When it began or went on, and how long it had taken before.
-    begun: (Instant, Duration),
+    clock: Arc<Clock>,
     step: u32,
     decisions: Vec<Decision>,
     /// Calls that may have been made before, and of which nobody said yet what is to be done about that.
@@ -218,7 +218,7 @@ impl Course {
             recorded,
             watch: Watch::new(&parts.agent.limits, before.rounds),
             usage: before.usage.into(),
-            begun: (Instant::now(), Duration::from_millis(before.elapsed_ms)),
+            clock: Clock::new(Duration::from_millis(before.elapsed_ms)),
             step: 0,
             decisions: std::mem::take(&mut begin.decisions),
             unknown: std::mem::take(unknown),
@@ -227,26 +227,20 @@ impl Course {
         }
     }
 
-    /// How long the run has taken, without the time in which it waited.
-    fn elapsed(&self) -> Duration {
-        let (begun, before) = self.begun;
-        before.saturating_add(begun.elapsed())
-    }
-
     /// Takes the steps, within their time. A panic of whatever the run was given ends it, and not more.
     async fn within(&mut self, begin: Begin) -> Halt {
         let time_max = self.parts.agent.limits.time_max_ms.map(Duration::from_millis);
-        let time_left = time_max.map(|time_max| time_max.saturating_sub(self.elapsed()));
+        let clock = Arc::clone(&self.clock);
         let token = self.cancellation.clone();
         let wanted = self.parts.cancellation.clone();
         let course = caught(Box::pin(self.course(begin)));
         tokio::pin!(course);
-        let (reason, late) = match time_left {
+        let (reason, late) = match time_max {
             None => (course.await, false),
-            Some(time_left) => tokio::select! {
+            Some(time_max) => tokio::select! {
                 biased;
                 reason = &mut course => (reason, false),
-                () = tokio::time::sleep(time_left) => {
+                () = clock.reaches(time_max) => {
                     // Whatever it waits for hears of it, and what is under way comes to its end in order.
                     token.cancel();
                     (course.await, true)

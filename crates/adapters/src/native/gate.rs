@@ -53,6 +53,10 @@ impl ToolGate for Asks {
         let reason = answer.reason.unwrap_or_else(|| "it was not allowed".to_owned());
         Ok(GateDecision::Deny(reason))
     }
+
+    fn waits_for_people(&self) -> bool {
+        true
+    }
 }
 
 /// What a call asks for.

@@ -50,6 +50,11 @@ impl GateDecision {
 pub trait ToolGate: Send + Sync {
     /// Decides. A failure lets no call through: it ends the run.
     async fn decide(&self, call: &ToolCall, context: &PhaseContext<'_>) -> Result<GateDecision, Fault>;
+
+    /// Whether it waits for a person while it decides. That time is not the run's: it counts toward no limit.
+    fn waits_for_people(&self) -> bool {
+        false
+    }
 }
 
 impl Environment {

@@ -150,6 +150,11 @@ impl Environment {
         !self.gates.is_empty()
     }
 
+    /// Whether anything that decides on calls waits for people meanwhile.
+    pub(crate) fn waits_for_people(&self) -> bool {
+        self.gates.iter().any(|gate| gate.part.waits_for_people())
+    }
+
     /// A tool by its id.
     pub fn tool(&self, id: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.get(id).map(|tool| &tool.part)

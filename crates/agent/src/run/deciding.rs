@@ -125,8 +125,11 @@ impl Course {
             self.flush().await?;
         }
         self.phase(Moment::ToolGate { call }).await?;
-        let occasion = self.occasion(Moment::ToolGate { call });
-        let decisions = self.parts.agent.environment.decide_each(&self.store, call, occasion).await?;
+        let decisions = {
+            let environment = &self.parts.agent.environment;
+            let _pause = environment.waits_for_people().then(|| self.clock.pause());
+            environment.decide_each(&self.store, call, self.occasion(Moment::ToolGate { call })).await?
+        };
         let snapshot = self.store.snapshot();
         let answers = snapshot.get::<AnsweredQuestions>().and_then(|all| all.get(&place.to_string()));
         let answers = answers.map(Vec::as_slice).unwrap_or_default();

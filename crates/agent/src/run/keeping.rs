@@ -134,7 +134,7 @@ impl Course {
             status,
             rounds: self.watch.rounds(),
             usage: self.usage.into(),
-            elapsed_ms: u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX),
+            elapsed_ms: u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
             end: end.map(RunEnd::from),
         }
     }

@@ -184,6 +184,32 @@ async fn the_time_that_a_run_waits_for_people_does_not_count_and_the_rest_is_sum
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_time_that_a_gate_waits_for_people_does_not_count_either() {
+    let limits = Limits { time_max_ms: Some(5_000), ..Limits::default() };
+    let slow = tool("slow", |_, _| async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        Ok(runyard_agent::tool::ToolResult::success(1).into())
+    });
+    let world = World::new([calls("a", "slow"), calls("b", "slow"), says("x")])
+        .tool(slow.done())
+        .limits(limits)
+        .with(|bits| {
+            bits.asks_people = true;
+            bits.gate(|_, _| async {
+                tokio::time::sleep(Duration::from_secs(3600)).await;
+                Ok(Default::default())
+            });
+        });
+    let (run, begun) = (run_id(), tokio::time::Instant::now());
+    let seen = world.go(run, &["Go."], Vec::new()).await;
+    // The first call goes through, whose answer came after an hour, and the second is stopped in its own time.
+    assert!(matches!(seen.reason(), TerminationReason::Stopped { code, .. } if code == "timeout"));
+    assert_eq!(begun.elapsed().as_secs(), 2 * 3600 + 5);
+    assert_eq!(world.record(run).await.elapsed_ms, 5_000);
+    assert_paired(&world.messages().await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_last_phase_that_hangs_is_left() {
     let world =
         World::new([says("Hello.")]).with(|bits| bits.hook(Phase::RunEnd, |_| std::future::pending()));

@@ -159,6 +159,8 @@ type Waiting<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
 pub(crate) struct Bits {
     hooks: Vec<(Phase, Hook)>,
     gates: Vec<Gate>,
+    /// Whether the gates wait for people.
+    pub(crate) asks_people: bool,
 }
 
 impl Bits {
@@ -203,7 +205,7 @@ impl Plugin for Bits {
             registrar.hook(*phase, FnHook(Arc::clone(hook)));
         }
         for gate in &self.gates {
-            registrar.gate(FnGate(Arc::clone(gate)));
+            registrar.gate(FnGate(Arc::clone(gate), self.asks_people));
         }
         Ok(())
     }
@@ -219,12 +221,16 @@ impl PhaseHook for FnHook {
     }
 }
 
-struct FnGate(Gate);
+struct FnGate(Gate, bool);
 
 #[async_trait]
 impl ToolGate for FnGate {
     async fn decide(&self, call: &ToolCall, context: &PhaseContext<'_>) -> Result<GateDecision, Fault> {
         let decide = (self.0)(call, context);
         decide.await
+    }
+
+    fn waits_for_people(&self) -> bool {
+        self.1
     }
 }
