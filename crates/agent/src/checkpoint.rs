@@ -13,7 +13,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use runyard_domain::Code;
 use runyard_llm::inference::{Message, ToolCall};
-use runyard_store::StorageError;
+use runyard_store::{
+    COMMIT_BYTES_MAX, COMMIT_MESSAGES_MAX, COMMIT_ROWS_MAX, MESSAGE_BYTES_MAX, StorageError,
+};
 use serde::{Deserialize, Serialize};
 
 pub use self::store::{CLAIM_TERM, OpenError, StoreCheckpoint};
@@ -27,6 +29,9 @@ pub trait Checkpoint: Send + Sync {
     /// after a crash.
     fn stored(&self, message: Message) -> Message;
 
+    /// How much goes into one step. What is more comes in several, the state and the end in the last of them.
+    fn limits(&self) -> StepLimits;
+
     /// Makes a step durable, whole, behind those before it, and returns when it is. A failure leaves nothing of it, unless its
     /// code is [`Code::StorageCommitUnknown`].
     ///
@@ -38,6 +43,29 @@ pub trait Checkpoint: Send + Sync {
     async fn give_up(&self);
 }
 
+/// How much goes into one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepLimits {
+    /// So many messages.
+    pub messages_max: usize,
+    /// So many notes of calls.
+    pub calls_max: usize,
+    /// So many bytes of all that is in it, as JSON. What alone has more is a step of its own.
+    pub bytes_max: usize,
+    /// So many bytes of one message, as JSON. Results of tools are cut to it; words of people and models are not.
+    pub message_bytes_max: usize,
+}
+
+impl StepLimits {
+    /// What a store of threads takes, with room for the record of the run and for what redaction adds.
+    pub const STORE: StepLimits = StepLimits {
+        messages_max: COMMIT_MESSAGES_MAX,
+        calls_max: COMMIT_ROWS_MAX,
+        bytes_max: COMMIT_BYTES_MAX / 2,
+        message_bytes_max: MESSAGE_BYTES_MAX,
+    };
+}
+
 /// Keeps nothing: for runs that need not outlive their process.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoCheckpoint;
@@ -46,6 +74,11 @@ pub struct NoCheckpoint;
 impl Checkpoint for NoCheckpoint {
     fn stored(&self, message: Message) -> Message {
         message
+    }
+
+    // A conversation is the same with a store and without.
+    fn limits(&self) -> StepLimits {
+        StepLimits::STORE
     }
 
     async fn commit(&self, _step: StepCommit) -> Result<(), CheckpointError> {
@@ -107,7 +140,7 @@ pub enum CallNote {
         /// Whether making it twice is as good as once.
         idempotent: bool,
     },
-    /// It was made, or ended otherwise. Its message is in the same step.
+    /// It was made, or ended otherwise. Its message is in the same step or in one before.
     Ended {
         /// Which.
         place: CallPlace,

@@ -21,6 +21,7 @@ mod record;
 mod result;
 mod summarising;
 mod waiting;
+mod weighing;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

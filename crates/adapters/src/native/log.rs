@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use runyard_agent::checkpoint::{
-    CallEnd, CallNote, CallPlace, Checkpoint, CheckpointError, Opened, StepCommit,
+    CallEnd, CallNote, CallPlace, Checkpoint, CheckpointError, Opened, StepCommit, StepLimits,
 };
 use runyard_agent::run::{RecordedUsage, RunRecord};
 use runyard_agent::state::{PersistedState, StateChanges};
@@ -25,6 +25,13 @@ const RUN: &str = "run/";
 const THREAD: &str = "thread/";
 /// Where the turn stands: how often its model was asked, what it cost, and how long it took.
 const RECORD: &str = "loop/record";
+
+/// A batch of the journal is one transaction as long as it has at most 128 signals: two for a message, one for a note, and
+/// room for those that come with it.
+const STEP_MESSAGES_MAX: usize = 16;
+const STEP_CALLS_MAX: usize = 48;
+/// A record of the conversation has at most 768 KiB of JSON: this, and its names.
+const STEP_BYTES_MAX: usize = 760 * 1024;
 
 /// The steps of a run, in its journal.
 pub(super) struct LogCheckpoint {
@@ -138,6 +145,15 @@ impl LogCheckpoint {
 impl Checkpoint for LogCheckpoint {
     fn stored(&self, message: Message) -> Message {
         redacted(self.redaction.as_ref(), message)
+    }
+
+    fn limits(&self) -> StepLimits {
+        StepLimits {
+            messages_max: STEP_MESSAGES_MAX,
+            calls_max: STEP_CALLS_MAX,
+            bytes_max: STEP_BYTES_MAX,
+            message_bytes_max: STEP_BYTES_MAX,
+        }
     }
 
     async fn commit(&self, step: StepCommit) -> Result<(), CheckpointError> {

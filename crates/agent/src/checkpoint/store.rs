@@ -18,7 +18,7 @@ use runyard_store::{
 use serde_json::Value;
 
 use super::safe::{is_of, safe, safe_call, safe_record};
-use super::{CallNote, CallPlace, Checkpoint, CheckpointError, Opened, StepCommit};
+use super::{CallNote, CallPlace, Checkpoint, CheckpointError, Opened, StepCommit, StepLimits};
 use crate::run::{RunRecord, RunStatus};
 use crate::state::StateChanges;
 
@@ -305,6 +305,10 @@ impl Checkpoint for StoreCheckpoint {
         }
         ready.push_back(safe);
         stored
+    }
+
+    fn limits(&self) -> StepLimits {
+        StepLimits::STORE
     }
 
     async fn commit(&self, step: StepCommit) -> Result<(), CheckpointError> {

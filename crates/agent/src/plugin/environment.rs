@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 use super::{ConfigSection, InstallError, Plugin, Registrar};
 use crate::phase::{
     ActionHandler, AddContextMessage, AnyActionHandler, AnyEffectHandler, BuiltIn, ContextMessages,
-    EffectHandler, ExcludeTool, FailedActions, IncludeOnlyTools, LastOffer, NextInference, PendingActions, Phase,
-    PhaseHook, ScheduledAction, SetInferenceOverride, StateEffect, ToolGate, erase_action, erase_effect,
+    EffectHandler, ExcludeTool, FailedActions, IncludeOnlyTools, LastOffer, NextInference, PendingActions,
+    Phase, PhaseHook, ScheduledAction, SetInferenceOverride, StateEffect, ToolGate, erase_action,
+    erase_effect,
 };
 use crate::state::{KeyOptions, Keys, Owner, StateError, StateKey};
 use crate::tool::Tool;

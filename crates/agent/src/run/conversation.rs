@@ -4,13 +4,9 @@ use std::sync::Arc;
 
 use runyard_llm::inference::{Message, Messages, Part, Role, ToolCall, ToolOutput};
 
-use super::context::{estimate, size};
-use crate::checkpoint::CallPlace;
-
-/// So many messages go into one step,
-const STEP_MESSAGES_MAX: usize = 128;
-/// and so many bytes, unless one message alone has more: written as JSON they may be six times as many.
-const STEP_BYTES_MAX: usize = 1024 * 1024;
+use super::context::estimate;
+use super::weighing;
+use crate::checkpoint::{CallPlace, StepLimits};
 
 /// The conversation of a run.
 #[derive(Debug, Default)]
@@ -107,17 +103,17 @@ impl Conversation {
         &self.messages[self.stored..]
     }
 
-    /// So many messages are durable after the next step, and whether that is all.
-    pub(crate) fn next_stored(&self) -> (usize, bool) {
+    /// So many messages are durable after the next step, and so many bytes those that come with it take.
+    pub(super) fn next_stored(&self, limits: &StepLimits) -> (usize, usize) {
         let (mut count, mut bytes) = (0, 0);
         for message in self.not_stored() {
-            bytes += size(message);
-            if count > 0 && (count == STEP_MESSAGES_MAX || bytes > STEP_BYTES_MAX) {
+            let with = bytes + weighing::message(message);
+            if count > 0 && (count == limits.messages_max || with > limits.bytes_max) {
                 break;
             }
-            count += 1;
+            (count, bytes) = (count + 1, with);
         }
-        (self.stored + count, self.stored + count == self.messages.len())
+        (self.stored + count, bytes)
     }
 
     pub(crate) fn stored_until(&mut self, messages: usize) {
@@ -189,7 +185,7 @@ mod tests {
         conversation.push(Message::assistant("a"));
         assert!(conversation.is_answered());
         assert_eq!(conversation.not_stored().len(), 1);
-        assert_eq!(conversation.next_stored(), (2, true));
+        assert_eq!(conversation.next_stored(&StepLimits::STORE).0, 2);
         conversation.stored_until(2);
         assert!(conversation.not_stored().is_empty());
         assert_eq!(conversation.last_said().unwrap().said(), "a");
@@ -197,20 +193,24 @@ mod tests {
 
     #[test]
     fn what_is_too_much_for_one_step_goes_in_several() {
+        let limits = StepLimits { messages_max: 3, bytes_max: 10_000, ..StepLimits::STORE };
         let mut conversation = Conversation::default();
-        for _ in 0..STEP_MESSAGES_MAX + 1 {
+        for _ in 0..4 {
             conversation.push(Message::user("u"));
         }
-        assert_eq!(conversation.next_stored(), (STEP_MESSAGES_MAX, false));
+        assert_eq!(conversation.next_stored(&limits).0, 3);
         let mut conversation = Conversation::default();
-        for bytes in [STEP_BYTES_MAX * 2, 1, STEP_BYTES_MAX - 100, 200] {
-            conversation.push(Message::user("x".repeat(bytes)));
+        // The last ones have few characters, of which each is six bytes of JSON.
+        for text in ["x".repeat(20_000), "x".into(), "x".repeat(9_000), "\0".repeat(1_000), "\0".repeat(800)]
+        {
+            conversation.push(Message::user(text));
         }
-        assert_eq!(conversation.next_stored(), (1, false));
-        conversation.stored_until(1);
-        assert_eq!(conversation.next_stored(), (3, false));
-        conversation.stored_until(3);
-        assert_eq!(conversation.next_stored(), (4, true));
+        for until in [1, 3, 4, 5] {
+            let (found, bytes) = conversation.next_stored(&limits);
+            assert_eq!(found, until);
+            assert!(bytes <= limits.bytes_max || until == 1, "{bytes}");
+            conversation.stored_until(until);
+        }
     }
 
     #[test]

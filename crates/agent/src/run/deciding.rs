@@ -164,7 +164,8 @@ impl Course {
 
 /// Whether a gate asks what was answered already. Another gate's answer, or one to another question, is none.
 fn is_answered(answers: &[Answered], gate: &str, decision: &GateDecision) -> bool {
-    let (GateDecision::Suspend(ticket) | GateDecision::SetResult(ToolResult::Suspended { ticket })) = decision
+    let (GateDecision::Suspend(ticket) | GateDecision::SetResult(ToolResult::Suspended { ticket })) =
+        decision
     else {
         return false;
     };

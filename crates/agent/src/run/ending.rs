@@ -50,7 +50,8 @@ impl Course {
         let RunEnd { reason, code, detail } = RunEnd::from(&reason);
         let words = [Some(reason), code, detail];
         let end = words.into_iter().flatten().collect::<Vec<_>>().join(": ");
-        let message = format!("whether these calls were made is not known: {calls}; the run ended then ({end})");
+        let message =
+            format!("whether these calls were made is not known: {calls}; the run ended then ({end})");
         Halt::Failed { code: Code::OutcomeUnknown, message }
     }
 

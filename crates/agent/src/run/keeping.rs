@@ -5,9 +5,9 @@ use std::time::Duration;
 use runyard_domain::{Class, Code};
 use tokio::time::sleep;
 
-use super::{Course, Halt, RunEnd, RunRecord, RunStatus};
+use super::{Course, Halt, RunEnd, RunRecord, RunStatus, weighing};
 use crate::caught::caught;
-use crate::checkpoint::{CheckpointError, StepCommit};
+use crate::checkpoint::{CheckpointError, StepCommit, StepLimits};
 use crate::state::{Scope, StateError};
 
 /// So often a step is tried again that could not be made durable for a reason that may pass.
@@ -95,32 +95,50 @@ impl Course {
     }
 
     /// The next step of what is not durable yet. It is the last one when it has an end, or nothing is left.
+    ///
+    /// What is too much for one goes in several: the messages, then the notes, which are less than they seem without them, and
+    /// the state with the end.
     pub(super) fn step_of(&mut self, end: Option<&Halt>, extent: Extent) -> Result<Box<Step>, StateError> {
-        let stored = self.conversation.stored();
-        let (messages, is_last) = match extent {
-            Extent::All | Extent::NoState => self.conversation.next_stored(),
-            Extent::RecordAlone => (stored, true),
+        let (limits, stored) = (self.parts.checkpoint.limits(), self.conversation.stored());
+        let (messages, mut bytes) = match extent {
+            Extent::All | Extent::NoState => self.conversation.next_stored(&limits),
+            Extent::RecordAlone => (stored, 0),
         };
-        // Messages that are too many for one step go first: without them, a note is less than it seems.
-        let end = end.filter(|_| is_last);
         let mut commit = StepCommit {
             messages: self.conversation.messages()[stored..messages].to_vec(),
-            record: self.record(end),
             ..StepCommit::default()
         };
-        let mut revision = self.stored_revision;
-        if is_last && extent == Extent::All {
-            let snapshot = self.store.snapshot();
-            if snapshot.revision() != revision {
-                commit.thread_state = snapshot.export_changes(Scope::Thread, revision)?;
-                commit.run_state = snapshot.export_changes(Scope::Run, revision)?;
-                revision = snapshot.revision();
+        let (mut calls, mut revision, mut is_last) = (0, self.stored_revision, extent == Extent::RecordAlone);
+        if extent != Extent::RecordAlone && messages == self.conversation.messages().len() {
+            (calls, bytes) = self.next_noted(&limits, bytes);
+            is_last = calls == self.notes.len();
+            let now = self.store.snapshot();
+            if is_last && extent == Extent::All && now.revision() != revision {
+                let thread = now.export_changes(Scope::Thread, revision)?;
+                let run = now.export_changes(Scope::Run, revision)?;
+                let with = bytes + weighing::state(&thread) + weighing::state(&run);
+                is_last = with <= limits.bytes_max || bytes == 0;
+                if is_last {
+                    (commit.thread_state, commit.run_state, revision) = (thread, run, now.revision());
+                }
             }
         }
-        if is_last && extent != Extent::RecordAlone {
-            commit.calls = std::mem::take(&mut self.notes);
-        }
+        commit.calls = self.notes.drain(..calls).collect();
+        commit.record = self.record(end.filter(|_| is_last));
         Ok(Box::new(Step { commit, messages, revision }))
+    }
+
+    /// So many notes go into a step that has so many bytes already, and so many bytes it has then.
+    fn next_noted(&self, limits: &StepLimits, mut bytes: usize) -> (usize, usize) {
+        let mut count = 0;
+        for note in self.notes.iter().take(limits.calls_max) {
+            let with = bytes + weighing::note(note);
+            if bytes > 0 && with > limits.bytes_max {
+                break;
+            }
+            (count, bytes) = (count + 1, with);
+        }
+        (count, bytes)
     }
 
     pub(super) fn record(&self, end: Option<&Halt>) -> RunRecord {

@@ -13,14 +13,11 @@ use crate::tool::{Refusal, ToolError, ToolResult};
 
 /// How long the line that stands for a result is, in bytes.
 const SUMMARY_BYTES_MAX: usize = 200;
-/// How long a result is that the model reads, in bytes of JSON: half of what a message may have.
-const RESULT_BYTES_MAX: usize = 512 * 1024;
 /// So many bytes of JSON one byte of a text is at most.
 const JSON_BYTES_MAX: usize = 6;
 
 /// What the model reads of a call that may have been made, when its run ends before anybody was asked.
-const NEVER_KNOWN: &str =
-    "the process died while this call was made, and nobody knows whether it was: look before you make it again";
+const NEVER_KNOWN: &str = "the process died while this call was made, and nobody knows whether it was: look before you make it again";
 
 /// How a call ended: what the model is told of an error may be more than the error itself.
 pub(super) type Ended = Result<ToolResult, Refusal>;
@@ -96,7 +93,9 @@ impl Course {
             }
             Err(refusal) => (refusal.model_text(), true, Some(refusal.error.code())),
         };
-        let output = Output { call_id: call.id.clone(), content: bounded(content), is_error };
+        // Half of what a message may have is for what stands beside it, and for what redaction adds.
+        let content = bounded(content, self.parts.checkpoint.limits().message_bytes_max / 2);
+        let output = Output { call_id: call.id.clone(), content, is_error };
         let message = self.parts.checkpoint.stored(Message::tool(output));
         let said = match message.content.first() {
             Some(Part::ToolOutput(output)) => output.content.as_str(),
@@ -110,12 +109,12 @@ impl Course {
     }
 }
 
-/// The text as far as it can be stored, with a word about the rest.
-fn bounded(mut text: String) -> String {
-    if text.len() <= RESULT_BYTES_MAX / JSON_BYTES_MAX {
+/// The text as far as it is not more than so many bytes of JSON, with a word about the rest.
+fn bounded(mut text: String, bytes_max: usize) -> String {
+    if text.len() <= bytes_max / JSON_BYTES_MAX {
         return text;
     }
-    let mut room = RESULT_BYTES_MAX;
+    let mut room = bytes_max;
     for (at, character) in text.char_indices() {
         let bytes = match character {
             '"' | '\\' => 2,
@@ -137,9 +136,11 @@ fn bounded(mut text: String) -> String {
 mod tests {
     use super::*;
 
+    const RESULT_BYTES_MAX: usize = 512 * 1024;
+
     #[track_caller]
     fn check(text: &str, kept: usize) {
-        let bounded = bounded(text.to_owned());
+        let bounded = bounded(text.to_owned(), RESULT_BYTES_MAX);
         assert!(bounded.starts_with(&text[..kept]));
         assert_eq!(bounded.len() == text.len(), kept == text.len());
         let json = serde_json::to_string(&bounded).unwrap();

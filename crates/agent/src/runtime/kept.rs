@@ -8,7 +8,7 @@ use runyard_domain::Code;
 use runyard_llm::inference::Message;
 
 use super::cache::Known;
-use crate::checkpoint::{Checkpoint, CheckpointError, StepCommit, StoreCheckpoint};
+use crate::checkpoint::{Checkpoint, CheckpointError, StepCommit, StepLimits, StoreCheckpoint};
 use crate::run::RunRecord;
 
 /// A checkpoint that knows how much of its thread is durable.
@@ -62,6 +62,10 @@ impl Kept {
 impl Checkpoint for Kept {
     fn stored(&self, message: Message) -> Message {
         self.inner.stored(message)
+    }
+
+    fn limits(&self) -> StepLimits {
+        self.inner.limits()
     }
 
     async fn commit(&self, step: StepCommit) -> Result<(), CheckpointError> {

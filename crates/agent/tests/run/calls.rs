@@ -433,13 +433,15 @@ async fn d02_a_tool_that_the_question_did_not_offer_is_not_found_also_after_a_cr
                 });
             let run = run_id();
             if dies {
-                let died = tokio::time::timeout(Duration::from_secs(1), world.go(run, &["Go."], vec![])).await;
+                let died =
+                    tokio::time::timeout(Duration::from_secs(1), world.go(run, &["Go."], vec![])).await;
                 assert!(died.is_err());
                 world.tools[0] = answers("look", "blue");
                 world.again([calls("later", "pay"), says("Fine.")]);
                 let seen = world.go(run, &[], Vec::new()).await;
                 // The call of `look` was under way.
-                let again = seen.outcome.waiting.iter().map(|(_, ticket)| Decision::resume(ticket.id.clone()));
+                let again =
+                    seen.outcome.waiting.iter().map(|(_, ticket)| Decision::resume(ticket.id.clone()));
                 let again = again.collect();
                 world.again([calls("later", "pay"), says("Fine.")]);
                 world.go(run, &[], again).await;

@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use runyard_agent::CallOrder;
+use runyard_agent::checkpoint::{Checkpoint, CheckpointError, StepCommit, StepLimits};
 use runyard_agent::phase::{Phase, StateCommand, TerminationReason};
-use runyard_agent::run::RunStatus;
+use runyard_agent::run::{Begin, RunStatus, run};
 use runyard_agent::tool::ToolResult;
 use runyard_domain::Code;
 use runyard_llm::inference::{
@@ -14,8 +16,8 @@ use runyard_store::{PAGE_MAX, ThreadRunStore};
 use serde_json::json;
 
 use crate::support::flaky::{Failure, Flaky, Operation, Plan};
-use crate::support::parts::{Effects, Memory, answers, effect, tool};
-use crate::support::{World, assert_paired, call, calls, run_id, says, shape};
+use crate::support::parts::{Effects, Label, Memory, answers, effect, tool};
+use crate::support::{World, assert_paired, call, calls, results, run_id, says, shape};
 
 /// Compares what it is asked with what is stored at that moment.
 struct Compares {
@@ -276,4 +278,111 @@ async fn a_run_that_cannot_be_stored_as_waiting_has_failed_with_its_end() {
     assert_paired(&world.messages().await);
     assert_eq!(world.record(run).await.status, RunStatus::Done);
     assert!(world.is_free().await);
+}
+
+/// Takes little at once, and remembers what it was given.
+struct Narrow {
+    limits: StepLimits,
+    steps: Mutex<Vec<StepCommit>>,
+}
+
+#[async_trait]
+impl Checkpoint for Narrow {
+    fn stored(&self, message: Message) -> Message {
+        message
+    }
+
+    fn limits(&self) -> StepLimits {
+        self.limits
+    }
+
+    async fn commit(&self, step: StepCommit) -> Result<(), CheckpointError> {
+        self.steps.lock().unwrap().push(step);
+        Ok(())
+    }
+
+    async fn give_up(&self) {}
+}
+
+impl Narrow {
+    /// Every step is within the limits, but for its framing. Gives how many there were.
+    #[track_caller]
+    fn check(&self) -> usize {
+        let steps = self.steps.lock().unwrap();
+        for step in steps.iter() {
+            assert!(step.messages.len() <= self.limits.messages_max);
+            assert!(step.calls.len() <= self.limits.calls_max);
+            let messages = step.messages.iter().map(|message| serde_json::to_vec(&**message).unwrap().len());
+            let state = serde_json::to_vec(&step.state()).unwrap().len();
+            let bytes = messages.sum::<usize>() + state;
+            assert!(bytes <= self.limits.bytes_max, "{bytes}");
+        }
+        let ends: Vec<bool> = steps.iter().map(|step| step.record.end.is_some()).collect();
+        assert_eq!(ends.iter().position(|is_end| *is_end), Some(ends.len() - 1), "the end comes last");
+        steps.len()
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_much_for_a_checkpoint_at_once_comes_in_several_steps_each_within_its_limits() {
+    let limits =
+        StepLimits { messages_max: 9, calls_max: 5, bytes_max: 768 * 1024, message_bytes_max: 768 * 1024 };
+    // Twelve results of 64 KiB; of newlines, which are twice as many bytes of JSON; and each longer than all that is taken.
+    for (result, kept) in [("x".repeat(64 * 1024), 64 * 1024), ("\n".repeat(64 * 1024), 64 * 1024)]
+        .into_iter()
+        .chain([("x".repeat(1024 * 1024), 384 * 1024)])
+    {
+        let ids: Vec<String> = (0..12).map(|n| n.to_string()).collect();
+        let twelve = ScriptedAnswer::calls(ids.iter().map(|id| call(id, "look", json!({ "n": 1 }))));
+        let label = "s".repeat(500 * 1024);
+        let world =
+            World::new([twelve, says("Long.")]).tool(answers("look", result)).parallel().with(|bits| {
+                bits.hook(Phase::AfterToolExecute, move |_| {
+                    let label = StateCommand::none().update::<Label>(label.clone());
+                    async { Ok(label) }
+                });
+            });
+        let narrow = Arc::new(Narrow { limits, steps: Mutex::default() });
+        let begin = Begin { input: vec![Message::user("Go.")], ..Begin::default() };
+        let checkpoint = Arc::clone(&narrow) as Arc<dyn Checkpoint>;
+        let outcome = run(world.parts(run_id(), checkpoint), begin).await;
+        assert_eq!(outcome.reason, TerminationReason::NaturalEnd);
+        assert!(narrow.check() > 5);
+        let steps = narrow.steps.lock().unwrap();
+        let messages: Vec<Message> =
+            steps.iter().flat_map(|step| &step.messages).map(|message| Message::clone(message)).collect();
+        assert_paired(&messages);
+        assert_eq!(steps.iter().map(|step| step.calls.len()).sum::<usize>(), 24);
+        for (_, content, _) in results(&messages) {
+            let is_cut = content.ends_with("more bytes are left out]");
+            let said = if is_cut { content.split("\n[").next().unwrap() } else { content.as_str() };
+            assert_eq!((said.len(), is_cut), (kept, kept > 64 * 1024));
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_with_as_many_calls_as_there_may_be_loses_none() {
+    for order in [CallOrder::OneByOne, CallOrder::Parallel] {
+        let effects = Effects::default();
+        let ids: Vec<String> = (0..256).map(|n| n.to_string()).collect();
+        let many = ScriptedAnswer::calls(ids.iter().map(|id| call(id, "pay", json!({ "n": 1 }))));
+        let mut world = World::new([many, says("Paid.")]).tool(effect("pay", &effects).done());
+        world.order = order;
+        let run = run_id();
+        let seen = world.go(run, &["Pay."], Vec::new()).await;
+        assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+        let stored = world.messages().await;
+        assert_paired(&stored);
+        assert_eq!((stored.len(), effects.all().len()), (259, 256));
+        let mut open = 0;
+        let mut place = 0;
+        loop {
+            let page = world.store.tool_calls(&world.run_name(run), place, PAGE_MAX).await.unwrap();
+            let Some(last) = page.last() else { break };
+            place = last.place;
+            open += page.iter().filter(|row| row.result.is_none()).count();
+        }
+        assert_eq!((place, open), (256, 0));
+    }
 }
