@@ -39,6 +39,10 @@ pub trait Checkpoint: Send + Sync {
     /// one again, and must not be there twice.
     async fn commit(&self, step: StepCommit) -> Result<(), CheckpointError>;
 
+    /// Why the run may not go on, where that was found out beside its steps: another process may be at it. It is cancelled
+    /// then, and this is how it failed.
+    fn lost(&self) -> Option<CheckpointError>;
+
     /// The run is over and its end cannot be made durable: whatever it holds goes to whoever comes next.
     async fn give_up(&self);
 }
@@ -83,6 +87,10 @@ impl Checkpoint for NoCheckpoint {
 
     async fn commit(&self, _step: StepCommit) -> Result<(), CheckpointError> {
         Ok(())
+    }
+
+    fn lost(&self) -> Option<CheckpointError> {
+        None
     }
 
     async fn give_up(&self) {}

@@ -233,7 +233,7 @@ impl Course {
         let time_max = self.parts.agent.limits.time_max_ms.map(Duration::from_millis);
         let clock = Arc::clone(&self.clock);
         let token = self.cancellation.clone();
-        let wanted = self.parts.cancellation.clone();
+        let (wanted, checkpoint) = (self.parts.cancellation.clone(), Arc::clone(&self.parts.checkpoint));
         let course = caught(Box::pin(self.course(begin)));
         tokio::pin!(course);
         let (reason, late) = match time_max {
@@ -248,7 +248,7 @@ impl Course {
                 }
             },
         };
-        match reason {
+        match reason.map(|reason| first_lost(reason, checkpoint.as_ref())) {
             Ok(Halt::Cancelled) if late && !wanted.is_cancelled() => Halt::Stopped {
                 code: "timeout".to_owned(),
                 detail: time_max.map(|time_max| format!("not done within {} ms", time_max.as_millis())),
@@ -387,6 +387,14 @@ impl Course {
             },
             () = in_vain => {}
         }
+    }
+}
+
+/// A run that is cancelled since it lost its thread was not called off by anybody: it has failed.
+pub(crate) fn first_lost(reason: Halt, checkpoint: &dyn Checkpoint) -> Halt {
+    match reason {
+        Halt::Cancelled => checkpoint.lost().map_or(Halt::Cancelled, Halt::from),
+        reason => reason,
     }
 }
 

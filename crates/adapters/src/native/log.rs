@@ -178,6 +178,11 @@ impl Checkpoint for LogCheckpoint {
         })
     }
 
+    // The journal says so when it is asked to record.
+    fn lost(&self) -> Option<CheckpointError> {
+        None
+    }
+
     async fn give_up(&self) {}
 }
 

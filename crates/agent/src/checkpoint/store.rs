@@ -325,6 +325,11 @@ impl Checkpoint for StoreCheckpoint {
         Ok(())
     }
 
+    // That is known to whoever renews the claim.
+    fn lost(&self) -> Option<CheckpointError> {
+        None
+    }
+
     async fn give_up(&self) {
         if let Err(error) = self.store.release_claim(&self.thread, self.generation).await {
             tracing::warn!(thread = %self.thread, %error, "a claim that nobody needs is left to run out");

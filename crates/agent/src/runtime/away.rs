@@ -13,7 +13,7 @@ use crate::checkpoint::{Checkpoint, CheckpointError, Opened, StepCommit};
 use crate::phase::{RunIdentity, TerminationReason};
 use crate::remote::{RemoteAnswer, RemoteError, RemoteRequest};
 use crate::resolve::RemoteAgent;
-use crate::run::{AgentEvent, Begin, Observer, RunEnd, RunOutcome, RunRecord, RunStatus};
+use crate::run::{AgentEvent, Begin, Observer, RunEnd, RunOutcome, RunRecord, RunStatus, first_lost};
 
 /// So often the end is tried to be made durable.
 const END_ATTEMPTS_MAX: u32 = 4;
@@ -86,7 +86,9 @@ impl Parts {
         let request = RemoteRequest { agent_id, thread_id, run_id, input };
         tokio::select! {
             biased;
-            () = self.cancellation.cancelled() => Err(TerminationReason::Cancelled),
+            () = self.cancellation.cancelled() => {
+                Err(first_lost(TerminationReason::Cancelled, self.checkpoint.as_ref()))
+            }
             answer = self.agent.remote.run(&request, self.observer.as_ref()) => {
                 answer.map_err(|RemoteError { code, message }| TerminationReason::Failed { code, message })
             }

@@ -81,7 +81,7 @@ impl Drive {
         let outcome = tokio::select! {
             biased;
             outcome = self.go(Arc::clone(&kept) as Arc<dyn Checkpoint>, opened) => outcome,
-            never = hold(kept.store(), claimed, &cancellation) => match never {},
+            never = hold(&kept, claimed, &cancellation) => match never {},
         };
         let mut outcome = match outcome {
             Ok(outcome) => outcome,

@@ -8,39 +8,42 @@ use runyard_store::StorageError;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::checkpoint::{CLAIM_TERM, StoreCheckpoint};
+use super::kept::Kept;
+use crate::checkpoint::CLAIM_TERM;
 
 /// How often a claim is renewed: twice it may fail before the term is over.
 pub const RENEW_EVERY: Duration = Duration::from_secs(10);
 /// How soon a renewal that failed is tried again.
 const RENEW_AGAIN: Duration = Duration::from_secs(1);
 
-/// Renews the claim that was asked for at `claimed` until it is dropped. When the claim is lost, or may be since nobody answers, the
-/// run is cancelled: another process may be at it.
-pub(super) async fn hold(
-    checkpoint: &StoreCheckpoint,
-    claimed: Instant,
-    run: &CancellationToken,
-) -> Infallible {
+/// So long one renewal may take: one that hangs does not use up the term.
+const RENEWAL_MAX: Duration = Duration::from_secs(5);
+
+/// Renews the claim that was asked for at `claimed` until it is dropped. When the claim is lost, or may be since nobody
+/// answers, the run is cancelled, and fails with that: another process may be at it.
+pub(super) async fn hold(kept: &Kept, claimed: Instant, run: &CancellationToken) -> Infallible {
     let mut until = claimed + CLAIM_TERM;
     let mut wait = RENEW_EVERY;
-    loop {
+    let error = loop {
         sleep(wait).await;
         let asked = Instant::now();
-        wait = match timeout_at(until, checkpoint.renew()).await {
+        let error = match timeout_at(until.min(asked + RENEWAL_MAX), kept.store().renew()).await {
             Ok(Ok(())) => {
                 until = asked + CLAIM_TERM;
-                RENEW_EVERY
+                wait = RENEW_EVERY;
+                continue;
             }
-            Ok(Err(StorageError::StaleGeneration { .. })) | Err(_) => break,
-            Ok(Err(error)) if Instant::now() < until => {
-                tracing::warn!(%error, "the claim on a thread could not be renewed");
-                RENEW_AGAIN
-            }
-            Ok(Err(_)) => break,
+            Ok(Err(error)) => error,
+            Err(_) => StorageError::io("renewing the claim on a thread", "no answer came in time"),
         };
-    }
-    tracing::warn!("the claim on a thread is lost; its run is stopped");
+        if matches!(error, StorageError::StaleGeneration { .. }) || Instant::now() + RENEW_AGAIN >= until {
+            break error;
+        }
+        tracing::warn!(%error, "the claim on a thread could not be renewed");
+        wait = RENEW_AGAIN;
+    };
+    tracing::warn!(%error, "the claim on a thread is lost; its run is stopped");
+    kept.lose(error.into());
     run.cancel();
     pending().await
 }

@@ -1,7 +1,7 @@
 //! A checkpoint that knows how much of its thread is durable, and where its run stands.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use runyard_domain::Code;
@@ -20,6 +20,7 @@ pub(super) struct Kept {
     record: Mutex<RunRecord>,
     /// Set while nobody knows whether a step is durable.
     is_unsettled: AtomicBool,
+    lost: OnceLock<CheckpointError>,
 }
 
 impl Kept {
@@ -30,6 +31,7 @@ impl Kept {
             durable: AtomicUsize::new(durable),
             record: Mutex::new(record),
             is_unsettled: AtomicBool::new(false),
+            lost: OnceLock::new(),
         }
     }
 
@@ -50,6 +52,11 @@ impl Kept {
     /// What is recorded of the run.
     pub(super) fn record(&self) -> RunRecord {
         self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The claim on the thread is lost, or may be.
+    pub(super) fn lose(&self, why: CheckpointError) {
+        let _ = self.lost.set(why);
     }
 
     /// Whether nobody knows if the last step is durable: then no other one may come.
@@ -79,6 +86,10 @@ impl Checkpoint for Kept {
         self.durable.fetch_add(messages, Ordering::AcqRel);
         *self.record.lock().unwrap_or_else(PoisonError::into_inner) = record;
         Ok(())
+    }
+
+    fn lost(&self) -> Option<CheckpointError> {
+        self.lost.get().cloned()
     }
 
     async fn give_up(&self) {

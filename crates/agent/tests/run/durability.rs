@@ -301,6 +301,10 @@ impl Checkpoint for Narrow {
         Ok(())
     }
 
+    fn lost(&self) -> Option<CheckpointError> {
+        None
+    }
+
     async fn give_up(&self) {}
 }
 

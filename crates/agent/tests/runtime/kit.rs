@@ -222,6 +222,8 @@ pub(crate) struct TestStore {
     pub(crate) messages_read: AtomicU64,
     pub(crate) fails_to_claim: AtomicBool,
     pub(crate) fails_to_renew: AtomicBool,
+    /// So many renewals never answer.
+    pub(crate) hangs_to_renew: AtomicU32,
     pub(crate) fails_to_commit: AtomicBool,
     counts: Mutex<HashMap<&'static str, u32>>,
 }
@@ -234,6 +236,7 @@ impl TestStore {
             messages_read: AtomicU64::new(0),
             fails_to_claim: AtomicBool::new(false),
             fails_to_renew: AtomicBool::new(false),
+            hangs_to_renew: AtomicU32::new(0),
             fails_to_commit: AtomicBool::new(false),
             counts: Mutex::default(),
         })
@@ -358,6 +361,11 @@ impl ThreadRunStore for TestStore {
         term: Duration,
     ) -> Result<Lease, StorageError> {
         Self::failing(&self.fails_to_renew)?;
+        let hangs =
+            self.hangs_to_renew.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if hangs.is_ok() {
+            return pending().await;
+        }
         self.counted("renewals");
         self.inner.renew_claim(thread, generation, term).await
     }
