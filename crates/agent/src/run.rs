@@ -36,10 +36,13 @@ use tokio_util::sync::CancellationToken;
 use self::clock::Clock;
 pub use self::context::{ContextPolicy, Summarised, Summary};
 use self::conversation::Conversation;
+pub(crate) use self::ending::{END_STEP_MAX, first_of};
+pub(crate) use self::events::tell;
 pub use self::events::{AgentEvent, OBSERVED_MAX, Observer, Unobserved};
 use self::inbox::LaterUpdate;
 pub use self::inbox::{INBOX_MAX, Inbox, LaterWords};
 use self::keeping::Step;
+pub(crate) use self::keeping::{CANCELLED_MAX, Patience};
 use self::limits::Watch;
 pub use self::limits::{Cost, Limits, REPETITION_WINDOW_MAX, Repetition, Stop};
 pub use self::record::{RecordedUsage, RunEnd, RunRecord, RunStatus};
@@ -373,20 +376,8 @@ impl Course {
         }
     }
 
-    /// Tells an event. Whoever does not listen holds the run up, but not its end.
     async fn tell(&self, event: AgentEvent) {
-        let told = caught(self.parts.observer.observe(event));
-        let in_vain = async {
-            self.cancellation.cancelled().await;
-            tokio::time::sleep(OBSERVED_MAX).await;
-        };
-        tokio::select! {
-            biased;
-            told = told => if let Err(panicked) = told {
-                tracing::warn!(run = %self.parts.identity.run_id, "an observer {panicked}");
-            },
-            () = in_vain => {}
-        }
+        tell(self.parts.observer.as_ref(), &self.cancellation, event).await;
     }
 }
 

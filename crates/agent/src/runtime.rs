@@ -30,7 +30,7 @@ use runyard_llm::inference::{Jitter, SeededJitter};
 use runyard_store::AgentRunRow;
 
 pub use self::cache::CACHE_BYTES_DEFAULT;
-use self::drive::{Drive, Purpose};
+use self::drive::{Drive, Ears, Purpose};
 pub(crate) use self::durable::Durable;
 pub use self::error::RuntimeError;
 pub use self::hold::RENEW_EVERY;
@@ -113,7 +113,10 @@ impl AgentRuntime {
         let (run_id, record) = match found.and_then(|row| row.as_ref().map(read).transpose()) {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(None),
-            Err(error) => return Ok(Some(drive::not_begun(&request.observer, true, error).await)),
+            Err(error) => {
+                let ears = Ears::new(&request.observer, &request.cancellation, &request.inbox);
+                return Ok(Some(ears.not_begun(true, error).await));
+            }
         };
         if record.status != wanted {
             return Ok(None);

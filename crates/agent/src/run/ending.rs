@@ -17,7 +17,7 @@ use crate::state::{MutationBatch, Scope};
 /// So long the last phase may take.
 const END_PHASE_MAX: Duration = Duration::from_secs(30);
 /// So long one attempt to make the end durable may take.
-const END_STEP_MAX: Duration = Duration::from_secs(10);
+pub(crate) const END_STEP_MAX: Duration = Duration::from_secs(10);
 
 impl Course {
     /// Runs the last phase, records the end and tells it. A run that cannot be stored as waiting has failed.
@@ -180,7 +180,7 @@ impl Course {
 }
 
 /// What went wrong first is what people need to hear of.
-fn first_of(reason: Halt, failed: Halt) -> Halt {
+pub(crate) fn first_of(reason: Halt, failed: Halt) -> Halt {
     if matches!(reason, Halt::Failed { .. }) { reason } else { failed }
 }
 

@@ -7,6 +7,9 @@ use runyard_llm::usage::Usage;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
+use crate::caught::caught;
 use crate::checkpoint::CallPlace;
 use crate::phase::TerminationReason;
 use crate::tool::{Report, SuspendTicket, ToolError, ToolResult};
@@ -93,6 +96,21 @@ pub const OBSERVED_MAX: Duration = Duration::from_secs(5);
 pub trait Observer: Send + Sync {
     /// Hears it.
     async fn observe(&self, event: AgentEvent);
+}
+
+/// Tells an event. Whoever does not listen holds the run up, but not its end; a panic of theirs is told to nobody.
+pub(crate) async fn tell(observer: &dyn Observer, cancellation: &CancellationToken, event: AgentEvent) {
+    let in_vain = async {
+        cancellation.cancelled().await;
+        tokio::time::sleep(OBSERVED_MAX).await;
+    };
+    tokio::select! {
+        biased;
+        told = caught(observer.observe(event)) => if let Err(panicked) = told {
+            tracing::warn!("an observer {panicked}");
+        },
+        () = in_vain => {}
+    }
 }
 
 /// Hears nothing.

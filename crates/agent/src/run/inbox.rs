@@ -12,7 +12,8 @@ pub const INBOX_MAX: usize = 64;
 
 /// Words into a run that is under way.
 ///
-/// What is taken is not lost: the model reads it, or it stays in the thread for the run after.
+/// What is taken is not lost: the model reads it, it stays in the thread for the run after, or, where a run could not begin or
+/// broke down, it is given back ([`Inbox::unread`]).
 #[derive(Debug, Default)]
 pub struct Inbox(Mutex<Waiting>);
 
@@ -33,6 +34,16 @@ impl Inbox {
         Ok(())
     }
 
+    /// Takes nothing more, and gives back what was said and no run has taken.
+    pub fn unread(&self) -> Vec<Message> {
+        self.close().into()
+    }
+
+    /// Takes nothing more. What waits is given back to whoever asks for it.
+    pub(crate) fn refuse(&self) {
+        self.waiting().closed = true;
+    }
+
     pub(super) fn take(&self) -> VecDeque<Message> {
         std::mem::take(&mut self.waiting().words)
     }
@@ -49,7 +60,7 @@ impl Inbox {
     }
 
     /// Takes nothing more, and gives what waits.
-    pub(super) fn close(&self) -> VecDeque<Message> {
+    pub(crate) fn close(&self) -> VecDeque<Message> {
         let mut waiting = self.waiting();
         waiting.closed = true;
         std::mem::take(&mut waiting.words)

@@ -15,7 +15,7 @@ const RETRIES_MAX: u32 = 3;
 /// The first wait before that.
 const WAIT: Duration = Duration::from_millis(50);
 /// So long a run that is cancelled waits for a step that is on its way.
-const CANCELLED_MAX: Duration = Duration::from_secs(5);
+pub(crate) const CANCELLED_MAX: Duration = Duration::from_secs(5);
 
 /// A step on its way.
 pub(super) struct Step {
@@ -38,18 +38,18 @@ pub(super) enum Extent {
 }
 
 /// The waits between attempts at something that may pass.
-pub(super) struct Patience {
+pub(crate) struct Patience {
     left: u32,
     wait: Duration,
 }
 
 impl Patience {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Patience { left: RETRIES_MAX, wait: WAIT }
     }
 
     /// The next wait, if the error may pass and there is one left.
-    pub(super) fn next(&mut self, error: &CheckpointError) -> Option<Duration> {
+    pub(crate) fn next(&mut self, error: &CheckpointError) -> Option<Duration> {
         self.left = self.left.checked_sub(1)?;
         let wait = self.wait;
         self.wait *= 4;

@@ -1,72 +1,86 @@
 //! A run of an agent that is elsewhere: what is said to it and what it answers are kept here like those of any other.
+//!
+//! Nothing can be said to it while it is under way: its inbox is closed from the beginning.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use runyard_domain::Code;
-use runyard_llm::inference::{Message, Role};
+use runyard_domain::{Class, Code};
+use runyard_llm::inference::{Message, Role, Update};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::caught::caught;
 use crate::checkpoint::{Checkpoint, CheckpointError, Opened, StepCommit};
 use crate::phase::{RunIdentity, TerminationReason};
 use crate::remote::{RemoteAnswer, RemoteError, RemoteRequest};
 use crate::resolve::RemoteAgent;
-use crate::run::{AgentEvent, Begin, Observer, RunEnd, RunOutcome, RunRecord, RunStatus, first_lost};
-
-/// So often the end is tried to be made durable.
-const END_ATTEMPTS_MAX: u32 = 4;
-/// The first wait between two attempts.
-const END_WAIT: Duration = Duration::from_millis(50);
+use crate::run::{
+    AgentEvent, Begin, CANCELLED_MAX, END_STEP_MAX, Inbox, Observer, Patience, RunEnd, RunOutcome, RunRecord,
+    RunStatus, first_lost, first_of, tell,
+};
 
 /// Everything that such a run needs beside what is said to it.
 pub(super) struct Parts {
     pub(super) agent: RemoteAgent,
     pub(super) identity: RunIdentity,
     pub(super) checkpoint: Arc<dyn Checkpoint>,
+    pub(super) inbox: Arc<Inbox>,
     pub(super) observer: Arc<dyn Observer>,
     pub(super) cancellation: CancellationToken,
 }
 
-/// What was said and is not known to be durable.
-enum Left {
-    Nothing,
-    These(Vec<Arc<Message>>),
-    Unknown,
+/// Tells as the loop does, and remembers the words: what clients saw is what is stored.
+struct Telling {
+    observer: Arc<dyn Observer>,
+    cancellation: CancellationToken,
+    said: Mutex<String>,
 }
 
-/// Keeps a panic of whoever listens from the run, as the loop does.
-struct Calm(Arc<dyn Observer>);
-
 #[async_trait]
-impl Observer for Calm {
+impl Observer for Telling {
     async fn observe(&self, event: AgentEvent) {
-        if let Err(panicked) = caught(self.0.observe(event)).await {
-            tracing::warn!("an observer {panicked}");
+        match &event {
+            AgentEvent::Inference(Update::Text(piece)) => self.said().push_str(piece),
+            AgentEvent::Inference(Update::Reset) => self.said().clear(),
+            _ => {}
         }
+        tell(self.observer.as_ref(), &self.cancellation, event).await;
     }
 }
 
+impl Telling {
+    fn said(&self) -> std::sync::MutexGuard<'_, String> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Such a run, under way.
+struct Away {
+    parts: Parts,
+    telling: Telling,
+}
+
 /// Runs it until it ends.
-pub(super) async fn run(mut parts: Parts, begin: Begin) -> RunOutcome {
-    parts.observer = Arc::new(Calm(parts.observer));
-    parts.observer.observe(AgentEvent::RunStarted { resumed: begin.resumed }).await;
-    let stored = |message| Arc::new(parts.checkpoint.stored(message));
-    let said: Vec<Arc<Message>> = begin.input.into_iter().map(stored).collect();
-    // What is asked for again after a crash is what was said since the last answer.
-    let input = if begin.resumed { unanswered(&begin.opened) } else { said.clone() };
+pub(super) async fn run(parts: Parts, begin: Begin) -> RunOutcome {
+    let (observer, cancellation) = (Arc::clone(&parts.observer), parts.cancellation.clone());
+    let away = Away { parts, telling: Telling { observer, cancellation, said: Mutex::default() } };
+    away.telling.observe(AgentEvent::RunStarted { resumed: begin.resumed }).await;
+    let words = begin.input.into_iter().chain(away.parts.inbox.close());
+    let said: Vec<Arc<Message>> = words.map(|word| Arc::new(away.parts.checkpoint.stored(word))).collect();
     let mut thread = begin.opened;
+    // What is asked for again after a crash is what was said since the last answer.
+    let mut input = if begin.resumed { unanswered(&thread) } else { Vec::new() };
+    input.extend(said.iter().cloned());
     thread.messages.extend(said.iter().cloned());
-    let begun = if begin.resumed { Ok(()) } else { parts.begun(said.clone()).await };
-    let (answered, left) = match begun {
-        Ok(()) => (parts.ask(input).await, Left::Nothing),
-        Err(CheckpointError { code, message }) => {
-            let left = if code == Code::StorageCommitUnknown { Left::Unknown } else { Left::These(said) };
-            (Err(TerminationReason::Failed { code, message }), left)
+    let begun = StepCommit { messages: said, record: away.record(None), ..StepCommit::default() };
+    let is_kept = begin.resumed && begun.messages.is_empty();
+    match if is_kept { Ok(()) } else { away.begun(&begun).await } {
+        Ok(()) => {
+            let answered = away.ask(input).await;
+            away.end(answered, None, thread).await
         }
-    };
-    parts.end(answered, left, thread).await
+        Err(error) => away.end(Err(error.into()), Some(begun), thread).await,
+    }
 }
 
 fn unanswered(opened: &Opened) -> Vec<Arc<Message>> {
@@ -74,95 +88,127 @@ fn unanswered(opened: &Opened) -> Vec<Arc<Message>> {
     opened.messages[from.map_or(0, |at| at + 1)..].to_vec()
 }
 
-impl Parts {
-    /// Makes durable what is asked, before it is.
-    async fn begun(&self, messages: Vec<Arc<Message>>) -> Result<(), CheckpointError> {
-        let record = RunRecord { agent_id: self.agent.id.to_string(), ..RunRecord::default() };
-        self.checkpoint.commit(StepCommit { messages, record, ..StepCommit::default() }).await
+impl Away {
+    fn record(&self, end: Option<(&TerminationReason, &RemoteAnswer)>) -> RunRecord {
+        let agent_id = self.parts.agent.id.to_string();
+        let Some((reason, answer)) = end else { return RunRecord { agent_id, ..RunRecord::default() } };
+        RunRecord {
+            agent_id,
+            status: RunStatus::Done,
+            rounds: answer.rounds,
+            usage: answer.usage,
+            end: Some(RunEnd::from(reason)),
+            ..RunRecord::default()
+        }
+    }
+
+    /// Makes durable what is asked, before it is. A run that is cancelled does not wait long for that.
+    async fn begun(&self, step: &StepCommit) -> Result<(), CheckpointError> {
+        let in_vain = async {
+            self.parts.cancellation.cancelled().await;
+            sleep(CANCELLED_MAX).await;
+        };
+        tokio::select! {
+            biased;
+            done = self.parts.checkpoint.commit(step.clone()) => done,
+            () = in_vain => Err(late()),
+        }
     }
 
     async fn ask(&self, input: Vec<Arc<Message>>) -> Result<RemoteAnswer, TerminationReason> {
-        let RunIdentity { run_id, thread_id, agent_id } = self.identity.clone();
+        let RunIdentity { run_id, thread_id, agent_id } = self.parts.identity.clone();
         let request = RemoteRequest { agent_id, thread_id, run_id, input };
         tokio::select! {
             biased;
-            () = self.cancellation.cancelled() => {
-                Err(first_lost(TerminationReason::Cancelled, self.checkpoint.as_ref()))
+            () = self.parts.cancellation.cancelled() => {
+                Err(first_lost(TerminationReason::Cancelled, self.parts.checkpoint.as_ref()))
             }
-            answer = self.agent.remote.run(&request, self.observer.as_ref()) => {
+            answer = self.parts.agent.remote.run(&request, &self.telling) => {
                 answer.map_err(|RemoteError { code, message }| TerminationReason::Failed { code, message })
             }
         }
     }
 
+    /// Tells and records the end. `left` is the step that was to begin the run, where it may not be durable.
     async fn end(
         self,
         answered: Result<RemoteAnswer, TerminationReason>,
-        left: Left,
+        left: Option<StepCommit>,
         mut thread: Opened,
     ) -> RunOutcome {
-        let (answer, mut reason) = match answered {
+        let (mut answer, mut reason) = match answered {
             Ok(answer) => {
                 let reason = answer.reason();
                 (answer, reason)
             }
             Err(reason) => (RemoteAnswer::default(), reason),
         };
+        let told = self.telling.said().clone();
+        if answer.text.is_empty() {
+            answer.text = told;
+        } else if !told.is_empty() && told != answer.text {
+            self.telling.observe(AgentEvent::Inference(Update::Reset)).await;
+            self.telling.observe(AgentEvent::Inference(Update::Text(answer.text.clone()))).await;
+        }
         let message = (!answer.text.is_empty())
-            .then(|| Arc::new(self.checkpoint.stored(Message::assistant(answer.text.as_str()))));
+            .then(|| Arc::new(self.parts.checkpoint.stored(Message::assistant(answer.text.as_str()))));
         let usage = answer.usage.into();
         if let Some(message) = &message {
-            let (message, model) = (Arc::clone(message), self.agent.backend.to_string());
-            self.observer.observe(AgentEvent::Answered { message, usage, model }).await;
+            let (message, model) = (Arc::clone(message), self.parts.agent.backend.to_string());
+            self.telling.observe(AgentEvent::Answered { message, usage, model }).await;
         }
-        let record = RunRecord {
-            agent_id: self.agent.id.to_string(),
-            status: RunStatus::Done,
-            rounds: answer.rounds,
-            usage: answer.usage,
-            end: Some(RunEnd::from(&reason)),
-            ..RunRecord::default()
-        };
-        if let Err(CheckpointError { code, message }) = self.record(left, message.clone(), record).await
-            && !matches!(reason, TerminationReason::Failed { .. })
-        {
-            reason = TerminationReason::Failed { code, message };
+        if let Err(error) = self.recorded(left, &message, &mut reason, &answer).await {
+            reason = first_of(reason, error.into());
+            let _ = timeout(END_STEP_MAX, self.parts.checkpoint.give_up()).await;
         }
-        self.observer.observe(AgentEvent::RunEnded { reason: reason.clone(), usage }).await;
+        self.telling.observe(AgentEvent::RunEnded { reason: reason.clone(), usage }).await;
         thread.messages.extend(message.iter().cloned());
         RunOutcome { reason, message, usage, rounds: answer.rounds, waiting: Vec::new(), thread }
     }
 
-    /// Makes the end durable, with what was said and is not.
-    async fn record(
+    /// Makes the end durable, with what was said and is not. What cannot be stored must not keep the end from being.
+    async fn recorded(
         &self,
-        left: Left,
-        answer: Option<Arc<Message>>,
-        record: RunRecord,
+        left: Option<StepCommit>,
+        answer: &Option<Arc<Message>>,
+        reason: &mut TerminationReason,
+        answered: &RemoteAnswer,
     ) -> Result<(), CheckpointError> {
-        let mut messages = match left {
-            Left::Nothing => Vec::new(),
-            Left::These(messages) => messages,
-            Left::Unknown => {
+        let mut messages = Vec::new();
+        if let Some(step) = left {
+            match self.settled(&step).await {
+                Ok(()) => {}
                 // No other step may come before that one: the run is left to whoever recovers it.
-                self.checkpoint.give_up().await;
-                return Ok(());
+                Err(unknown) if unknown.code == Code::StorageCommitUnknown => return Err(unknown),
+                Err(_) => messages = step.messages,
             }
-        };
-        messages.extend(answer);
-        let commit = StepCommit { messages, record, ..StepCommit::default() };
-        let mut wait = END_WAIT;
-        for _ in 1..END_ATTEMPTS_MAX {
-            if self.checkpoint.commit(commit.clone()).await.is_ok() {
-                return Ok(());
+        }
+        messages.extend(answer.iter().cloned());
+        loop {
+            let record = self.record(Some((reason, answered)));
+            let step = StepCommit { messages: messages.clone(), record, ..StepCommit::default() };
+            match self.settled(&step).await {
+                Err(error) if error.code.row().class == Class::Permanent && !messages.is_empty() => {
+                    messages.clear();
+                    *reason = first_of(reason.clone(), error.into());
+                }
+                done => return done,
             }
-            tokio::time::sleep(wait).await;
-            wait *= 4;
         }
-        let last = self.checkpoint.commit(commit).await;
-        if last.is_err() {
-            self.checkpoint.give_up().await;
-        }
-        last
     }
+
+    /// Tries to make a step durable as often as it makes sense.
+    async fn settled(&self, step: &StepCommit) -> Result<(), CheckpointError> {
+        let mut patience = Patience::new();
+        loop {
+            let tried = timeout(END_STEP_MAX, self.parts.checkpoint.commit(step.clone())).await;
+            let Err(error) = tried.unwrap_or_else(|_| Err(late())) else { return Ok(()) };
+            sleep(patience.next(&error).ok_or(error)?).await;
+        }
+    }
+}
+
+fn late() -> CheckpointError {
+    let message = "the step was not durable in time".to_owned();
+    CheckpointError { code: Code::StorageCommitUnknown, message }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use runyard_domain::{Actor, Code, RunId};
 use runyard_llm::inference::Message;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::hold::hold;
@@ -16,7 +16,8 @@ use crate::checkpoint::{Checkpoint, CheckpointError, NoCheckpoint, OpenError, Op
 use crate::phase::{RunIdentity, TerminationReason};
 use crate::resolve::ResolvedRunPlan;
 use crate::run::{
-    AgentEvent, Begin, Decision, Inbox, Observer, RunEnd, RunOutcome, RunParts, RunRecord, RunStatus, run,
+    AgentEvent, Begin, Decision, END_STEP_MAX, Inbox, Observer, RunEnd, RunOutcome, RunParts, RunRecord,
+    RunStatus, run, tell,
 };
 
 /// A run that is to be driven.
@@ -73,7 +74,8 @@ impl Drive {
                 return Err(RuntimeError::ThreadAlreadyRunning { thread_id: thread_id.to_string() });
             }
             Err(OpenError::Storage(error)) => {
-                return Ok(not_begun(&self.observer, self.is_resumed(), error.into()).await);
+                let ears = Ears::new(&self.observer, &self.cancellation, &self.inbox);
+                return Ok(ears.not_begun(self.is_resumed(), error.into()).await);
             }
         };
         let cancellation = self.cancellation.clone();
@@ -95,9 +97,9 @@ impl Drive {
 
     /// Runs it until it ends or waits. What panicked is an error.
     async fn go(self, checkpoint: Arc<dyn Checkpoint>, opened: Opened) -> Result<RunOutcome, Panicked> {
-        let observer = Arc::clone(&self.observer);
+        let ears = Ears::new(&self.observer, &self.cancellation, &self.inbox);
         let outcome = caught(self.run(checkpoint, opened)).await;
-        outcome.map_err(|message| Panicked { observer, message })
+        outcome.map_err(|message| Panicked { ears, message })
     }
 
     async fn run(self, checkpoint: Arc<dyn Checkpoint>, opened: Opened) -> RunOutcome {
@@ -118,7 +120,7 @@ impl Drive {
                 run(parts, Begin { opened, resumed, input, decisions }).await
             }
             ResolvedRunPlan::Remote(agent) => {
-                let parts = away::Parts { agent, identity, checkpoint, observer, cancellation };
+                let parts = away::Parts { agent, identity, checkpoint, inbox, observer, cancellation };
                 away::run(parts, Begin { opened, resumed, input, decisions }).await
             }
         }
@@ -138,9 +140,44 @@ impl ResolvedRunPlan {
     }
 }
 
+/// Whoever hears of a run, and talks to it.
+pub(super) struct Ears {
+    observer: Arc<dyn Observer>,
+    cancellation: CancellationToken,
+    inbox: Arc<Inbox>,
+}
+
+impl Ears {
+    pub(super) fn new(
+        observer: &Arc<dyn Observer>,
+        cancellation: &CancellationToken,
+        inbox: &Arc<Inbox>,
+    ) -> Self {
+        Ears { observer: Arc::clone(observer), cancellation: cancellation.clone(), inbox: Arc::clone(inbox) }
+    }
+
+    async fn tell(&self, event: AgentEvent) {
+        tell(self.observer.as_ref(), &self.cancellation, event).await;
+    }
+
+    /// A run that the store kept from beginning. Whoever listens hears of its end like of any other, and what was said to it is
+    /// given back.
+    pub(super) async fn not_begun(&self, resumed: bool, error: CheckpointError) -> RunOutcome {
+        self.inbox.refuse();
+        self.tell(AgentEvent::RunStarted { resumed }).await;
+        self.over(error.into()).await
+    }
+
+    async fn over(&self, reason: TerminationReason) -> RunOutcome {
+        let outcome = ended(reason.clone());
+        self.tell(AgentEvent::RunEnded { reason, usage: outcome.usage }).await;
+        outcome
+    }
+}
+
 /// A run whose own code, a model's or an observer's, panicked.
 struct Panicked {
-    observer: Arc<dyn Observer>,
+    ears: Ears,
     message: String,
 }
 
@@ -156,40 +193,23 @@ impl Panicked {
         };
         // Where a step is unsettled, the run is left to whoever recovers it.
         let end = StepCommit { record, ..StepCommit::default() };
-        if kept.is_unsettled() || kept.commit(end).await.is_err() {
-            kept.give_up().await;
+        let is_recorded =
+            !kept.is_unsettled() && matches!(timeout(END_STEP_MAX, kept.commit(end)).await, Ok(Ok(())));
+        if !is_recorded {
+            let _ = timeout(END_STEP_MAX, kept.give_up()).await;
         }
         self.told().await
     }
 
+    /// What was said to it is given back: behind calls without results it cannot stand.
     async fn told(self) -> RunOutcome {
-        let reason = self.reason();
-        let outcome = ended(reason.clone());
-        let told = AgentEvent::RunEnded { reason, usage: outcome.usage };
-        // It may have been the observer who panicked.
-        let _ = caught(self.observer.observe(told)).await;
-        outcome
+        self.ears.inbox.refuse();
+        self.ears.over(self.reason()).await
     }
 
     fn reason(&self) -> TerminationReason {
         TerminationReason::Failed { code: Code::InternalError, message: self.message.clone() }
     }
-}
-
-/// A run that the store kept from beginning. Whoever listens hears of its end like of any other.
-pub(super) async fn not_begun(
-    observer: &Arc<dyn Observer>,
-    resumed: bool,
-    error: CheckpointError,
-) -> RunOutcome {
-    let reason = TerminationReason::Failed { code: error.code, message: error.message };
-    let outcome = ended(reason.clone());
-    let telling = async {
-        observer.observe(AgentEvent::RunStarted { resumed }).await;
-        observer.observe(AgentEvent::RunEnded { reason, usage: outcome.usage }).await;
-    };
-    let _ = caught(telling).await;
-    outcome
 }
 
 fn ended(reason: TerminationReason) -> RunOutcome {

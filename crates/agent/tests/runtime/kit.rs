@@ -225,6 +225,7 @@ pub(crate) struct TestStore {
     /// So many renewals never answer.
     pub(crate) hangs_to_renew: AtomicU32,
     pub(crate) fails_to_commit: AtomicBool,
+    pub(crate) hangs_to_commit: AtomicBool,
     counts: Mutex<HashMap<&'static str, u32>>,
 }
 
@@ -238,6 +239,7 @@ impl TestStore {
             fails_to_renew: AtomicBool::new(false),
             hangs_to_renew: AtomicU32::new(0),
             fails_to_commit: AtomicBool::new(false),
+            hangs_to_commit: AtomicBool::new(false),
             counts: Mutex::default(),
         })
     }
@@ -377,6 +379,9 @@ impl ThreadRunStore for TestStore {
     async fn commit(&self, commit: ThreadCommit) -> Result<Committed, StorageError> {
         Self::failing(&self.fails_to_commit)?;
         self.counted("commits");
+        if self.hangs_to_commit.load(Ordering::SeqCst) {
+            return pending().await;
+        }
         self.inner.commit(commit).await
     }
 }

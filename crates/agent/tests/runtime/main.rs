@@ -1,6 +1,7 @@
 //! Runtimes, from what they are built of to the runs of their agents, through the public API alone.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
+mod away;
 mod build;
 mod kit;
 mod remote;
