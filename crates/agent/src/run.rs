@@ -43,8 +43,8 @@ use self::inbox::LaterUpdate;
 pub use self::inbox::{INBOX_MAX, Inbox, LaterWords};
 use self::keeping::Step;
 pub(crate) use self::keeping::{CANCELLED_MAX, Patience};
-use self::limits::Watch;
 pub use self::limits::{Cost, Limits, REPETITION_WINDOW_MAX, Repetition, Stop};
+use self::limits::{Counters, Watch};
 pub use self::record::{RecordedUsage, RunEnd, RunRecord, RunStatus};
 use self::waiting::AnsweredQuestions;
 pub use self::waiting::{Asker, Decision, DecisionKind, Suspended, SuspendedCalls};
@@ -127,6 +127,7 @@ fn add_keys(environment: &mut Environment) -> Result<(), StateError> {
     environment.add_key::<Summarised>(KeyOptions::DEFAULT)?;
     environment.add_key::<SuspendedCalls>(KeyOptions::DEFAULT)?;
     environment.add_key::<AnsweredQuestions>(KeyOptions::DEFAULT)?;
+    environment.add_key::<Counters>(KeyOptions::DEFAULT)?;
     environment.add_key::<LaterWords>(KeyOptions::DEFAULT)
 }
 
@@ -301,8 +302,20 @@ impl Course {
         if begin.resumed {
             self.store.restore(&begin.opened.run_state, policy)?;
         }
-        self.stored_revision = self.store.snapshot().revision();
+        let now = self.store.snapshot();
+        if let Some(counted) = now.get::<Counters>() {
+            self.watch.go_on(counted);
+        }
+        self.stored_revision = now.revision();
         Ok(())
+    }
+
+    /// Keeps what is counted with the state of the run.
+    fn keep_count(&mut self) -> Result<(), StateError> {
+        match self.watch.to_keep() {
+            Some(counted) => self.store.commit(MutationBatch::new().with::<Counters>(counted)).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Puts words into the conversation; later, where calls have no results yet: nothing may come between them.
@@ -390,5 +403,5 @@ pub(crate) fn first_lost(reason: Halt, checkpoint: &dyn Checkpoint) -> Halt {
 }
 
 fn stopped(stop: &Stop) -> Halt {
-    Halt::Stopped { code: stop.code.to_owned(), detail: Some(stop.detail.clone()) }
+    Halt::Stopped { code: stop.code.to_string(), detail: Some(stop.detail.clone()) }
 }

@@ -56,6 +56,7 @@ impl Course {
             }
             overflows += 1;
         };
+        self.keep_count()?;
         self.phase(Moment::AfterInference { answer: &answered.message }).await?;
         Ok(answered.truncated)
     }

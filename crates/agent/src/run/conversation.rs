@@ -58,6 +58,12 @@ impl Conversation {
         &self.unanswered
     }
 
+    /// A call as it is stored.
+    pub(crate) fn call_at(&self, place: CallPlace) -> Option<&ToolCall> {
+        let message = usize::try_from(place.message).ok()?.checked_sub(1)?;
+        self.messages.get(message)?.tool_calls().nth(usize::try_from(place.index).ok()?)
+    }
+
     /// Whether those are as the model made them. After a crash or a wait they are as they were stored.
     pub(crate) fn is_live(&self) -> bool {
         self.live

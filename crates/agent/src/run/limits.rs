@@ -1,11 +1,15 @@
 //! When an agent stops by itself. Pure: it is told what happened, and says whether that is enough.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 
 use regex::Regex;
 use runyard_llm::inference::{Message, ToolCall};
 use runyard_llm::usage::Usage;
+use runyard_store::KeyDigest;
 use serde::{Deserialize, Serialize};
+
+use crate::state::StateKey;
 
 /// The most calls that are compared to find a repetition.
 pub const REPETITION_WINDOW_MAX: usize = 64;
@@ -79,17 +83,39 @@ impl Cost {
 }
 
 /// Why an agent stops by itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
     /// Which limit, as a word.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// More about it.
     pub detail: String,
 }
 
 impl Stop {
     fn new(code: &'static str, detail: String) -> Option<Self> {
-        Some(Stop { code, detail })
+        Some(Stop { code: Cow::Borrowed(code), detail })
+    }
+}
+
+/// What was counted of a run beside its rounds: as much as its limits ask for. It goes on counting after a wait or a crash.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Counted {
+    errors_in_a_row: u32,
+    /// The last calls, as numbers that are the same when they are: arguments may be long.
+    recent: VecDeque<u64>,
+    met: Option<Stop>,
+}
+
+/// Where that is kept.
+pub(crate) struct Counters;
+
+impl StateKey for Counters {
+    const KEY: &'static str = "runtime.counters";
+    type Value = Counted;
+    type Update = Counted;
+
+    fn apply(counted: &mut Counted, now: Counted) {
+        *counted = now;
     }
 }
 
@@ -97,11 +123,10 @@ impl Stop {
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     rounds: u32,
-    errors_in_a_row: u32,
-    /// The last calls, as texts that are the same when they are.
-    recent: VecDeque<String>,
     content: Option<Regex>,
-    met: Option<Stop>,
+    counted: Counted,
+    /// The same, as it was kept last.
+    kept: Counted,
 }
 
 impl Watch {
@@ -111,6 +136,21 @@ impl Watch {
     pub(crate) fn new(limits: &Limits, rounds: u32) -> Self {
         let content = limits.stop_on_content.as_deref().and_then(|text| Regex::new(text).ok());
         Watch { rounds, content, ..Watch::default() }
+    }
+
+    /// Goes on with what was counted before.
+    pub(crate) fn go_on(&mut self, counted: &Counted) {
+        self.counted = counted.clone();
+        self.kept = counted.clone();
+    }
+
+    /// What is to be kept, if it is other than it was last.
+    pub(crate) fn to_keep(&mut self) -> Option<Counted> {
+        if self.counted == self.kept {
+            return None;
+        }
+        self.kept = self.counted.clone();
+        Some(self.kept.clone())
     }
 
     pub(crate) fn rounds(&self) -> u32 {
@@ -123,41 +163,48 @@ impl Watch {
         if let (Some(content), Some(pattern)) = (&self.content, &limits.stop_on_content)
             && content.is_match(&answer.said())
         {
-            self.met = self
-                .met
-                .take()
-                .or_else(|| Stop::new("content_match", format!("an answer matches {pattern}")));
+            self.meet("content_match", || format!("an answer matches {pattern}"));
         }
     }
 
-    /// A call ended.
+    /// A call ended. It is compared with others as it is stored: so it is the same in another process.
     pub(crate) fn called(&mut self, limits: &Limits, call: &ToolCall, ok: bool) {
-        self.errors_in_a_row = if ok { 0 } else { self.errors_in_a_row + 1 };
+        if limits.consecutive_errors_max.is_some() {
+            let errors = self.counted.errors_in_a_row.saturating_add(1);
+            self.counted.errors_in_a_row = if ok { 0 } else { errors };
+        }
         if limits.stop_on_tools.contains(&call.name) {
-            self.met =
-                self.met.take().or_else(|| Stop::new("stop_on_tool", format!("{} was called", call.name)));
+            self.meet("stop_on_tool", || format!("{} was called", call.name));
         }
         let Some(Repetition { window, times }) = limits.repetition else { return };
-        self.recent.push_back(format!("{} {}", call.name, call.arguments));
-        while self.recent.len() > window.min(REPETITION_WINDOW_MAX) {
-            self.recent.pop_front();
+        let (recent, last) = (&mut self.counted.recent, number(call));
+        recent.push_back(last);
+        while recent.len() > window.min(REPETITION_WINDOW_MAX) {
+            recent.pop_front();
         }
-        let same =
-            self.recent.back().map_or(0, |last| self.recent.iter().filter(|other| *other == last).count());
+        let same = recent.iter().filter(|other| **other == last).count();
         if times > 0 && same >= times {
-            let detail = format!("{} was called {same} times with the same arguments", call.name);
-            self.met = self.met.take().or_else(|| Stop::new("loop_detection", detail));
+            self.meet("loop_detection", || {
+                format!("{} was called {same} times with the same arguments", call.name)
+            });
+        }
+    }
+
+    /// What is met first counts.
+    fn meet(&mut self, code: &'static str, detail: impl FnOnce() -> String) {
+        if self.counted.met.is_none() {
+            self.counted.met = Stop::new(code, detail());
         }
     }
 
     /// The limit that something which happened has met.
     pub(crate) fn met(&self) -> Option<&Stop> {
-        self.met.as_ref()
+        self.counted.met.as_ref()
     }
 
     /// Whether it is enough, at the end of a step.
     pub(crate) fn enough(&self, limits: &Limits, usage: Usage) -> Option<Stop> {
-        if let Some(met) = &self.met {
+        if let Some(met) = &self.counted.met {
             return Some(met.clone());
         }
         let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
@@ -171,7 +218,7 @@ impl Watch {
                 format!("{spent:.4} of {:.4} dollars are used", cost.dollars_max),
             );
         }
-        if let Some(max) = limits.consecutive_errors_max.filter(|max| self.errors_in_a_row >= *max) {
+        if let Some(max) = limits.consecutive_errors_max.filter(|max| self.counted.errors_in_a_row >= *max) {
             return Stop::new("consecutive_errors", format!("{max} calls in a row failed"));
         }
         if self.rounds >= limits.rounds_max {
@@ -179,6 +226,14 @@ impl Watch {
         }
         None
     }
+}
+
+/// A number that is the same for the same call.
+fn number(call: &ToolCall) -> u64 {
+    let digest = KeyDigest::of(&[&call.name, &call.arguments.to_string()]);
+    let mut first = [0; 8];
+    first.copy_from_slice(&digest.as_bytes()[..8]);
+    u64::from_le_bytes(first)
 }
 
 #[cfg(test)]
@@ -196,7 +251,7 @@ mod tests {
 
     #[track_caller]
     fn check(limits: &Limits, watch: &Watch, used: Usage, code: Option<&str>) {
-        assert_eq!(watch.enough(limits, used).map(|stop| stop.code), code);
+        assert_eq!(watch.enough(limits, used).map(|stop| stop.code.into_owned()).as_deref(), code);
     }
 
     #[test]

@@ -39,7 +39,8 @@ impl Course {
         self.forget_answers(place)?;
         let ok = matches!(ended, Ok(ToolResult::Success { .. }));
         let limits = Arc::clone(&self.parts.agent.limits);
-        self.watch.called(&limits, call, ok);
+        self.watch.called(&limits, self.conversation.call_at(place).unwrap_or(call), ok);
+        self.keep_count()?;
         let outcome = ended.map_err(|refusal| refusal.error);
         let phase = self.phase(Moment::AfterToolExecute { call, outcome: &outcome }).await;
         self.tell(AgentEvent::ToolEnded { place, call: call.clone(), outcome }).await;

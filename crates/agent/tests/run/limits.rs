@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use runyard_agent::phase::{Phase, TerminationReason};
+use runyard_agent::phase::{GateDecision, Phase, TerminationReason};
 use runyard_agent::run::{Cost, Limits, Repetition, RunStatus};
-use runyard_agent::tool::ToolError;
+use runyard_agent::tool::{SuspendTicket, ToolError};
 use runyard_llm::inference::{ScriptedAnswer, ScriptedCall, ScriptedUsage, Step, StopReason};
 use serde_json::json;
 
@@ -207,6 +207,59 @@ async fn the_time_that_a_gate_waits_for_people_does_not_count_either() {
     assert_eq!(begun.elapsed().as_secs(), 2 * 3600 + 5);
     assert_eq!(world.record(run).await.elapsed_ms, 5_000);
     assert_paired(&world.messages().await);
+}
+
+/// Goes on with a run that waits in every round, in another process each time. Gives how it stops, and after how many waits.
+async fn waits_until_it_stops(limits: Limits, round: impl Fn(u32) -> ScriptedAnswer) -> (String, u32) {
+    let world = World::new([round(0)])
+        .tool(answers("look", "blue"))
+        .tool(tool("fail", |_, _| async { Err(ToolError::ExecutionFailed("no".into())) }).done())
+        .limits(limits)
+        .parallel();
+    let mut world = world.with(|bits| {
+        bits.gate(|call, _| {
+            let ticket = SuspendTicket::new(format!("ok-{}", call.id), "confirm", "May I?");
+            let waits = call.id != "now";
+            async move {
+                Ok(if waits { GateDecision::Suspend(Box::new(ticket)) } else { GateDecision::Allow })
+            }
+        });
+    });
+    let run = run_id();
+    let mut seen = world.go(run, &["Go."], Vec::new()).await;
+    for waits in 1..10 {
+        match seen.reason() {
+            TerminationReason::Stopped { code, .. } => return (code.clone(), waits - 1),
+            reason => assert_eq!(reason, &TerminationReason::Suspended),
+        }
+        world.again([round(waits)]);
+        seen = world.go(run, &[], vec![crate::suspension::yes(&seen)]).await;
+    }
+    panic!("it never stops");
+}
+
+#[tokio::test]
+async fn what_is_counted_is_counted_over_waits() {
+    let errors = Limits { consecutive_errors_max: Some(3), ..Limits::default() };
+    let stopped = waits_until_it_stops(errors, |n| calls(&format!("c{n}"), "fail")).await;
+    assert_eq!(stopped, ("consecutive_errors".to_owned(), 3));
+
+    // The same call, with a secret in it that is not stored.
+    let again = Limits { repetition: Some(Repetition { window: 4, times: 3 }), ..Limits::default() };
+    let said = json!({ "n": 1, "text": crate::support::SECRET });
+    let repeated = |n| ScriptedAnswer::calls([call(&format!("c{n}"), "look", said.clone())]);
+    let stopped = waits_until_it_stops(again, repeated).await;
+    assert_eq!(stopped, ("loop_detection".to_owned(), 3));
+
+    // One call stops the run while another one waits.
+    let tools = Limits { stop_on_tools: ["look".to_owned()].into(), ..Limits::default() };
+    let both = |_| {
+        ScriptedAnswer::calls([
+            call("now", "look", json!({ "n": 1 })),
+            call("later", "fail", json!({ "n": 1 })),
+        ])
+    };
+    assert_eq!(waits_until_it_stops(tools, both).await, ("stop_on_tool".to_owned(), 1));
 }
 
 #[tokio::test(start_paused = true)]
