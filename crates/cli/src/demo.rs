@@ -126,22 +126,25 @@ fn lines(listed: &[Listed]) -> Vec<String> {
 fn announce(provider: &DemoProvider, configuration: &Path, keys: Option<&Path>) {
     let (url, configuration) = (provider.url(), one_line(&configuration.display().to_string()));
     let key = match keys {
-        None => "give each profile a key, whichever:\n  echo any | runyard secrets set codex\n  \
+        None => "give each profile a key, whichever:\n  echo any | runyard secrets set mine\n  \
+                 echo any | runyard secrets set codex\n  \
                  echo any | runyard secrets set deepseek"
             .to_owned(),
         Some(file) => format!(
-            "give each profile one of the keys in {}:\n  runyard secrets set codex\n  runyard secrets set deepseek",
+            "give each profile one of the keys in {}:\n  runyard secrets set mine\n  runyard secrets set codex\n  runyard secrets set deepseek",
             one_line(&file.display().to_string())
         ),
     };
     let text = format!(
         "listening on {url}\n\n\
          1. put what you want to try into {configuration}:\n\n  \
+         [agent.mine]\n  backend = \"native\"\n  model = {MODEL:?}\n  provider.base_url = {url:?}\n\n  \
          [backend.codex]\n  base_url = {url:?}\n  model = {MODEL:?}\n\n  \
          [backend.deepseek]\n  base_url = {url:?}\n  wire = \"chat\"\n\n\
          2. {key}\n\
          3. restart `runyard up` if it runs\n\
          4. say in the task what it plays:\n  \
+         runyard run --agent mine '[[scenario:tool shell {{\"command\": \"touch a.txt\"}}]]'\n  \
          runyard run --agent codex \"[[scenario:shell touch a.txt]]\"\n\n\
          scenarios (--list shows all):\n  {}\n\n\
          stop with Ctrl-C\n",

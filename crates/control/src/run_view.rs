@@ -49,6 +49,9 @@ pub struct RunView {
     /// What kind of failure it was, where a backend failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure_kind: Option<&'static str>,
+    /// The code of what our own agent loop failed with, where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'static str>,
     /// What to do first.
     #[serde(skip_serializing_if = "Option::is_none")]
     recovery: Option<String>,
@@ -192,6 +195,7 @@ impl RunView {
             degraded: (!run.degraded.is_empty()).then(|| DegradedView { reason: run.degraded.join("; ") }),
             code: ending.code.map(Code::as_str),
             failure_kind: ending.failure_kind,
+            cause: ending.cause,
             recovery: ending.recovery,
             message: ending.message,
             task,
@@ -227,6 +231,7 @@ impl RunView {
 struct Ending {
     code: Option<Code>,
     failure_kind: Option<&'static str>,
+    cause: Option<&'static str>,
     recovery: Option<String>,
     message: Option<String>,
 }
@@ -237,12 +242,14 @@ impl Ending {
             RunState::Failed { failure } => Ending {
                 code: Some(failure.code),
                 failure_kind: failure.failure_kind.map(|kind| kind.code().as_str()),
+                cause: failure.cause.map(Code::as_str),
                 recovery: Some(failure.recovery.clone()),
                 message: Some(failure.message.clone()),
             },
             RunState::Cancelled { cancelled } => Ending {
                 code: cancelled.code,
                 failure_kind: None,
+                cause: None,
                 recovery: cancelled.code.map(|code| code.row().recovery.to_owned()),
                 message: Some(cancelled.reason.clone()),
             },

@@ -12,10 +12,11 @@ pub(super) fn run(run: &Value) -> Value {
         Some(action) => format!("action {action} {}", text(&run["task"]["input"])),
         None => run["task"].as_str().unwrap_or_default().to_owned(),
     };
-    let ended = match (run["code"].as_str(), run["failureKind"].as_str()) {
-        (Some(code), Some(kind)) => format!("[{code}, {kind}] {}", text(&run["message"])),
-        (Some(code), None) => format!("[{code}] {}", text(&run["message"])),
-        (None, _) => text(&run["message"]),
+    let codes: Vec<&str> =
+        ["code", "failureKind", "cause"].into_iter().filter_map(|name| run[name].as_str()).collect();
+    let ended = match codes.is_empty() {
+        true => text(&run["message"]),
+        false => format!("[{}] {}", codes.join(", "), text(&run["message"])),
     };
     let open: Vec<String> = items(run, "openApprovals").map(text).collect();
     let active = run["metrics"]["activeMs"].as_f64().unwrap_or_default() / 1000.0;

@@ -23,7 +23,7 @@ impl Native {
         let options = Options { keys: vec![KEY.to_owned()], scenarios, ..Options::default() };
         let provider = executor.block_on(DemoProvider::start_with(options)).unwrap();
         let configuration = format!(
-            "[backend.mine]\nkind = \"native\"\nbase_url = {:?}\nmodel = \"demo\"\n{more}\n[agents.mine]\nbackend = \"mine\"\n",
+            "[agent.mine]\nbackend = \"native\"\nmodel = \"demo\"\nprovider.base_url = {:?}\n{more}\n",
             provider.url()
         );
         let native = Native { yard: Yard::new(&configuration, &[]), provider };

@@ -1395,6 +1395,8 @@ export interface RunView {
   code?: string;
   /** What kind of failure it was, where a backend failed. */
   failureKind?: string;
+  /** The code of what our own agent loop failed with, where it did. */
+  cause?: string;
   /** What to do first. */
   recovery?: string;
   /** What happened, or why somebody ended it. */

@@ -164,6 +164,7 @@ function facts(run: ShownRun): Record<string, string | number | undefined> {
     edge: view.edgeId ?? undefined,
     code: view.failure?.code,
     failureKind: view.failure?.failureKind,
+    cause: view.failure?.cause,
     degraded: view.degraded.map(({ reason }) => reason).join("; "),
     connection: link.kind,
   };

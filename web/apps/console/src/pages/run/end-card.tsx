@@ -38,6 +38,7 @@ function Failed({ run, failure }: { run: ShownRun; failure: NonNullable<RunView[
           agent: view.agentId ?? undefined,
           backend: view.backendProfile ?? undefined,
           edge: view.edgeId ?? undefined,
+          cause: failure.cause,
         }}
         actions={
           <>

@@ -1,0 +1,141 @@
+//! What can go wrong with our own agent's model, from the provider's answer to the run that people see.
+//!
+//! Of the errors of our loop only those of inference can end a run here: a tool's error ends its call; the loop's own plugins
+//! neither share keys nor schedule anything; what cannot be made durable stops the session, which is opened again; a wrong
+//! definition of the agent is refused when the configuration is read; and a cancelled inference is a cancelled run.
+//!
+//! clause: C16
+//! clause: D05
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use serde_json::{Value, json};
+
+use support::api::Api;
+use support::eventually;
+use support::native::{KEY, Native};
+
+/// The code, the failure kind and the cause that a run of this scenario ends with, as its own view and its last event say.
+#[track_caller]
+fn failed(native: &Native, api: &Api, scenario: &str) -> [String; 3] {
+    let run = native.start(api, &format!("[[scenario:{scenario}]]"), &json!({}));
+    let found = api.until(&run, "failed");
+    let events = api.events(&run);
+    let told = &events.last().unwrap()["payload"];
+    let words = |of: &Value| {
+        ["code", "failureKind", "cause"].map(|name| of[name].as_str().unwrap_or_default().to_owned())
+    };
+    assert_eq!(words(&found), words(told), "{scenario}: {found} {told}");
+    assert!(found["recovery"].as_str().is_some_and(|recovery| !recovery.is_empty()), "{found}");
+    let shown = native.yard.home.run(["runs", "show", &run, "--output", "text"]).stdout;
+    assert!(shown.contains(&words(&found).join(", ")), "{shown}");
+    words(&found)
+}
+
+#[test]
+fn c16_d05_every_error_of_inference_ends_a_run_with_its_code_its_kind_and_its_cause() {
+    // Each is asked once, so that what the provider says is what the run ends with.
+    let native = Native::new("limits.retries_max = 0");
+    let (_hub, api) = native.yard.up();
+    let (unavailable, provider) = ("runtime_unavailable", "provider_unavailable");
+    #[rustfmt::skip]
+    let permanent = [
+        ("http-400",            unavailable, "backend-failed",         "inference.invalid_request"),
+        ("http-401",            unavailable, "provider-auth-failed",   "inference.unauthorized"),
+        ("http-403",            unavailable, "provider-auth-failed",   "inference.unauthorized"),
+        ("http-404",            unavailable, "backend-failed",         "inference.model_not_found"),
+        ("http-413",            unavailable, "backend-failed",         "inference.context_overflow"),
+        ("http-context-length", unavailable, "backend-failed",         "inference.context_overflow"),
+        ("http-content-filter", unavailable, "backend-failed",         "inference.content_filtered"),
+        ("filtered",            unavailable, "backend-failed",         "inference.content_filtered"),
+    ];
+    #[rustfmt::skip]
+    let transient = [
+        ("http-500",            provider, "provider-unavailable",   "inference.provider"),
+        ("http-429-ms",         "provider_rate_limited", "provider-rate-limited",  "inference.rate_limited"),
+        ("http-529",            provider, "provider-unavailable",   "inference.overloaded"),
+        ("http-504",            provider, "provider-unavailable",   "inference.timeout"),
+        ("cut",                 provider, "provider-unavailable",   "inference.stream_interrupted"),
+    ];
+    for (scenario, code, kind, cause) in permanent.into_iter().chain(transient) {
+        assert_eq!(failed(&native, &api, scenario), [code, kind, cause], "{scenario}");
+    }
+    // Five in a row, and the model rests; errors that would come again do not count.
+    let asked = native.provider.requests().len();
+    let rests = failed(&native, &api, "text");
+    assert_eq!(rests, [provider, "provider-unavailable", "inference.all_models_unavailable"]);
+    assert_eq!(native.provider.requests().len(), asked, "a model that rests is not asked");
+}
+
+#[test]
+fn c16_d05_a_cancelled_inference_is_a_cancelled_run() {
+    let native = Native::new("");
+    let (_hub, api) = native.yard.up();
+    let run = native.start(&api, "[[scenario:no-headers]]", &json!({}));
+    eventually("the model is asked", || (!native.provider.requests().is_empty()).then_some(()));
+    api.post(&format!("/runs/{run}/cancel"), &json!({}));
+    let ended = api.until(&run, "cancelled");
+    assert_eq!((&ended["cause"], &ended["failureKind"]), (&Value::Null, &Value::Null), "{ended}");
+}
+
+#[test]
+fn d07_d08_what_passes_is_retried_or_left_to_another_model_and_the_run_completes() {
+    let native = Native::new("fallback_models = [\"other\"]");
+    let (_hub, api) = native.yard.up();
+    let run = native.start(&api, "[[scenario:flaky]]", &json!({}));
+    let done = api.until(&run, "completed");
+    assert_eq!(done["response"], "It works now.", "{done}");
+    let events = api.events(&run);
+    let retried = events.iter().filter(|event| event["payload"]["retrying"] == true).count();
+    assert_eq!(retried, 2, "each is told");
+}
+
+#[test]
+fn b12_each_wire_is_spoken_through_the_gateway_and_the_key_is_nowhere_else() {
+    for (wire, path, header) in [
+        ("responses", "/v1/responses", "authorization"),
+        ("chat", "/v1/chat/completions", "authorization"),
+        ("messages", "/v1/messages", "x-api-key"),
+    ] {
+        let native = Native::new(&format!("provider.wire = {wire:?}\neffort = \"low\""));
+        let (_hub, api) = native.yard.up();
+        let run = native.start(
+            &api,
+            r#"[[scenario:tool shell {"command": "env; echo made > made.txt"}]]"#,
+            &json!({}),
+        );
+        let approval = api.asked(&run, &[]);
+        api.approve(&approval);
+        let done = api.until(&run, "completed");
+        assert_eq!(done["response"], "The tool was called.", "{wire}: {done}");
+        assert_eq!(native.file(&run, "made.txt").as_deref(), Some("made\n"), "{wire}");
+        assert!(done["metrics"]["inputTokens"].as_u64().is_some_and(|tokens| tokens > 0), "{wire}: {done}");
+        let asked = native.provider.requests();
+        assert_eq!(asked.len(), 2, "{wire}");
+        assert!(asked.iter().all(|request| request.path == path), "{wire}");
+        let key = asked[0].headers.iter().find(|(name, _)| name == header).map(|(_, value)| value.as_str());
+        assert!(key.is_some_and(|key| key.ends_with(KEY)), "{wire}: the provider gets the key");
+        assert!(!serde_json::to_string(&api.events(&run)).unwrap().contains(KEY), "{wire}");
+    }
+}
+
+#[test]
+fn c17_an_agent_whose_definition_is_wrong_is_refused_before_anything_runs() {
+    let native = Native::new("");
+    let file = native.yard.home.path("runyard.toml");
+    let right = std::fs::read_to_string(&file).unwrap();
+    for (wrong, said) in [
+        ("tools = [\"fly\"]", "agent.mine.tools"),
+        ("limits.rounds_max = \"many\"", "agent.mine.limits.rounds_max"),
+        ("provider.wire = \"smoke\"", "agent.mine.provider.wire"),
+        ("provider.bas_url = \"https://x\"", "did you mean \\\"base_url\\\"?"),
+    ] {
+        std::fs::write(&file, format!("{right}{wrong}\n")).unwrap();
+        let refused = native.yard.home.run(["run", "x", "--agent", "mine", "--output", "json"]);
+        assert_ne!(refused.exit, 0);
+        let told = format!("{}{}", refused.stdout, refused.stderr);
+        assert!(told.contains(said), "{wrong}: {told}");
+    }
+}
