@@ -1,5 +1,6 @@
 //! What the tests share: a world with a scripted model, tools, hooks and a store, in which runs are run and looked at.
 
+#[path = "../support/flaky.rs"]
 pub(crate) mod flaky;
 pub(crate) mod parts;
 

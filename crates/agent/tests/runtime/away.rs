@@ -1,7 +1,6 @@
 //! Agents elsewhere that break off, hang or are called off, and who hears of it.
 
 use std::future::pending;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,14 +11,15 @@ use runyard_agent::remote::{
 };
 use runyard_agent::run::{AgentEvent, Inbox, Observer, RunOutcome, RunRecord};
 use runyard_agent::spec::{AgentSpec, EndpointSpec};
-use runyard_agent::{AgentRuntime, AgentRuntimeBuilder, RunRequest};
+use runyard_agent::{AgentRuntime, AgentRuntimeBuilder, ResumeRequest, RunRequest};
 use runyard_domain::Code;
 use runyard_llm::inference::{Message, Update};
 use runyard_store::{RunStore, ThreadRunStore, ThreadStore};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::kit::{Heard, TestStore, one_agent, saying, thread};
+use crate::flaky::{Failure, Flaky, Operation, Plan};
+use crate::kit::{Heard, one_agent, saying, thread};
 
 /// What an agent elsewhere does when it has told its words.
 #[derive(Clone)]
@@ -70,12 +70,12 @@ impl Remote for Talks {
 
 struct Far {
     runtime: AgentRuntime,
-    store: Arc<TestStore>,
+    store: Arc<Flaky>,
     asked: Arc<Mutex<Vec<RemoteRequest>>>,
 }
 
 async fn far(then: Then) -> Far {
-    let (store, asked) = (TestStore::new(), Arc::default());
+    let (store, asked) = (Flaky::timed(), Arc::default());
     let endpoint = EndpointSpec { backend: "talks".into(), url: "x".into(), ..EndpointSpec::default() };
     let runtime = AgentRuntimeBuilder::new()
         .backend(Talks { then, asked: Arc::clone(&asked) })
@@ -170,13 +170,15 @@ async fn a_remote_run_that_is_called_off_ends_though_nobody_listens() {
 #[tokio::test(start_paused = true)]
 async fn a_remote_run_that_is_called_off_ends_though_the_store_hangs_and_goes_on_when_it_does_not() {
     let far = far(Then::Answers("Here.")).await;
-    far.store.hangs_to_commit.store(true, Ordering::SeqCst);
+    far.store.fails(Some(Plan::always(Operation::Commit, Failure::Hangs)));
     let outcome = far.called_off(hi()).await;
     assert_eq!(failed_with(&outcome.reason), Some(Code::StorageCommitUnknown));
     assert!(far.asked.lock().unwrap().is_empty(), "it is not asked before that is durable");
-    far.store.hangs_to_commit.store(false, Ordering::SeqCst);
-    let outcome = far.runtime.run(hi()).await.unwrap();
-    assert_eq!(outcome.text(), "Here.", "the thread is free");
+    far.store.fails(None);
+    // The step was durable after all, and nobody heard of it: the run goes on from there.
+    let outcome = far.runtime.recover(ResumeRequest::new("t")).await.unwrap().unwrap();
+    assert_eq!((outcome.text().as_str(), far.stored().await.len()), ("Here.", 2));
+    assert_eq!(far.runtime.run(hi()).await.unwrap().text(), "Here.", "the thread is free");
 }
 
 /// A store that cannot take the answer takes the end.
@@ -211,10 +213,10 @@ async fn words_to_a_remote_run_are_part_of_its_question_or_not_taken() {
 
 #[tokio::test(start_paused = true)]
 async fn words_to_a_run_that_cannot_begin_are_given_back_and_its_end_waits_for_nobody() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let builder = one_agent(saying(["hello"])).store(Arc::clone(&store) as Arc<dyn ThreadRunStore>);
     let runtime = builder.build().await.unwrap();
-    store.fails_to_claim.store(true, Ordering::SeqCst);
+    store.fails(Some(Plan::always(Operation::Claim, Failure::Io)));
     let (sender, _unread) = mpsc::channel(1);
     let token = CancellationToken::new();
     token.cancel();

@@ -1,8 +1,7 @@
 //! Models, tools, plugins and a store to build runtimes of.
 
-use std::collections::HashMap;
 use std::future::pending;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,13 +14,8 @@ use runyard_agent::state::{KeyOptions, Scope as StateScope, StateKey};
 use runyard_agent::tool::{
     SuspendTicket, Tool, ToolContext, ToolDescriptor, ToolError, ToolOutput, ToolResult,
 };
-use runyard_domain::Timestamp;
 use runyard_llm::inference::{ScriptedAnswer, ScriptedModel, ToolCall};
-use runyard_redact::Safe;
-use runyard_store::{
-    AgentRunId, AgentRunRow, Claimed, Clock, Committed, Lease, MemoryStore, RunStore, StateValue,
-    StorageError, StoredMessage, ThreadCommit, ThreadId, ThreadRow, ThreadRunStore, ThreadStore, ToolCallRow,
-};
+use runyard_store::ThreadId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -206,182 +200,7 @@ impl Observer for Heard {
     }
 }
 
-/// The store's clock is that of the tests.
-struct TestClock(tokio::time::Instant);
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_unix_ms(1_000 + i64::try_from(self.0.elapsed().as_millis()).unwrap())
-    }
-}
-
-/// A store in memory that counts what is read, and fails when it is told to.
-pub(crate) struct TestStore {
-    inner: MemoryStore,
-    /// How many messages were read.
-    pub(crate) messages_read: AtomicU64,
-    pub(crate) fails_to_claim: AtomicBool,
-    pub(crate) fails_to_renew: AtomicBool,
-    /// So many renewals never answer.
-    pub(crate) hangs_to_renew: AtomicU32,
-    pub(crate) fails_to_commit: AtomicBool,
-    pub(crate) hangs_to_commit: AtomicBool,
-    counts: Mutex<HashMap<&'static str, u32>>,
-}
-
-impl TestStore {
-    /// Within a tokio runtime, whose clock it has.
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(TestStore {
-            inner: MemoryStore::with_clock(Arc::new(TestClock(tokio::time::Instant::now()))),
-            messages_read: AtomicU64::new(0),
-            fails_to_claim: AtomicBool::new(false),
-            fails_to_renew: AtomicBool::new(false),
-            hangs_to_renew: AtomicU32::new(0),
-            fails_to_commit: AtomicBool::new(false),
-            hangs_to_commit: AtomicBool::new(false),
-            counts: Mutex::default(),
-        })
-    }
-
-    pub(crate) fn count(&self, what: &'static str) -> u32 {
-        self.counts.lock().unwrap().get(what).copied().unwrap_or(0)
-    }
-
-    fn counted(&self, what: &'static str) {
-        *self.counts.lock().unwrap().entry(what).or_default() += 1;
-    }
-
-    fn failing(switch: &AtomicBool) -> Result<(), StorageError> {
-        match switch.load(Ordering::SeqCst) {
-            true => Err(StorageError::io("testing", "the disk is on fire")),
-            false => Ok(()),
-        }
-    }
-}
-
 /// The thread of this name.
 pub(crate) fn thread(name: &'static str) -> ThreadId {
     ThreadId::new(name.into()).unwrap()
-}
-
-#[async_trait]
-impl ThreadStore for TestStore {
-    async fn create_thread(&self, thread: &ThreadId, metadata: Safe<Value>) -> Result<(), StorageError> {
-        self.inner.create_thread(thread, metadata).await
-    }
-
-    async fn thread(&self, thread: &ThreadId) -> Result<Option<ThreadRow>, StorageError> {
-        self.inner.thread(thread).await
-    }
-
-    async fn threads(&self, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, StorageError> {
-        self.inner.threads(after, limit).await
-    }
-
-    async fn messages(
-        &self,
-        thread: &ThreadId,
-        after: u64,
-        limit: u32,
-    ) -> Result<Vec<StoredMessage>, StorageError> {
-        let page = self.inner.messages(thread, after, limit).await?;
-        self.messages_read.fetch_add(page.len() as u64, Ordering::SeqCst);
-        Ok(page)
-    }
-
-    async fn thread_values(
-        &self,
-        thread: &ThreadId,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<Vec<StateValue>, StorageError> {
-        self.inner.thread_values(thread, after, limit).await
-    }
-
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StorageError> {
-        self.inner.delete_thread(thread).await
-    }
-}
-
-#[async_trait]
-impl RunStore for TestStore {
-    async fn agent_run(&self, run: &AgentRunId) -> Result<Option<AgentRunRow>, StorageError> {
-        self.inner.agent_run(run).await
-    }
-
-    async fn agent_runs(
-        &self,
-        thread: &ThreadId,
-        before: Option<u64>,
-        limit: u32,
-    ) -> Result<Vec<AgentRunRow>, StorageError> {
-        self.inner.agent_runs(thread, before, limit).await
-    }
-
-    async fn unfinished_run(&self, thread: &ThreadId) -> Result<Option<AgentRunRow>, StorageError> {
-        Self::failing(&self.fails_to_claim)?;
-        self.inner.unfinished_run(thread).await
-    }
-
-    async fn run_values(
-        &self,
-        run: &AgentRunId,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<Vec<StateValue>, StorageError> {
-        self.inner.run_values(run, after, limit).await
-    }
-
-    async fn tool_calls(
-        &self,
-        run: &AgentRunId,
-        after: u64,
-        limit: u32,
-    ) -> Result<Vec<ToolCallRow>, StorageError> {
-        self.inner.tool_calls(run, after, limit).await
-    }
-}
-
-#[async_trait]
-impl ThreadRunStore for TestStore {
-    async fn claim(
-        &self,
-        thread: &ThreadId,
-        run: &AgentRunId,
-        owner: Safe<String>,
-        term: Duration,
-    ) -> Result<Claimed, StorageError> {
-        Self::failing(&self.fails_to_claim)?;
-        self.inner.claim(thread, run, owner, term).await
-    }
-
-    async fn renew_claim(
-        &self,
-        thread: &ThreadId,
-        generation: u64,
-        term: Duration,
-    ) -> Result<Lease, StorageError> {
-        Self::failing(&self.fails_to_renew)?;
-        let hangs =
-            self.hangs_to_renew.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        if hangs.is_ok() {
-            return pending().await;
-        }
-        self.counted("renewals");
-        self.inner.renew_claim(thread, generation, term).await
-    }
-
-    async fn release_claim(&self, thread: &ThreadId, generation: u64) -> Result<(), StorageError> {
-        self.inner.release_claim(thread, generation).await
-    }
-
-    async fn commit(&self, commit: ThreadCommit) -> Result<Committed, StorageError> {
-        Self::failing(&self.fails_to_commit)?;
-        self.counted("commits");
-        if self.hangs_to_commit.load(Ordering::SeqCst) {
-            return pending().await;
-        }
-        self.inner.commit(commit).await
-    }
 }

@@ -3,8 +3,11 @@
 
 mod away;
 mod build;
+#[path = "../support/flaky.rs"]
+mod flaky;
 mod kit;
 mod remote;
 mod resolve;
+mod rows;
 mod threads;
 mod waiting;

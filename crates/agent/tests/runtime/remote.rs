@@ -16,7 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::kit::{Heard, TestStore, thread};
+use crate::flaky::Flaky;
+use crate::kit::{Heard, thread};
 
 /// A request as it came.
 #[derive(Clone, Debug)]
@@ -253,7 +254,7 @@ async fn a_key_goes_to_the_place_that_it_is_for_and_nowhere_else() {
 
 #[tokio::test]
 async fn what_was_said_to_a_remote_agent_and_its_answer_are_kept() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let server = Loopback::start(|_, _| Loopback::json(r#"{ "text": "hello" }"#)).await;
     let durable = builder(server.url("/"))
         .backend(HttpBackend::default())
@@ -276,7 +277,7 @@ async fn what_was_said_to_a_remote_agent_and_its_answer_are_kept() {
 
 #[tokio::test]
 async fn after_a_crash_the_same_run_is_asked_for_again_under_its_id() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let (gone, mut was_gone) = mpsc::unbounded_channel();
     let dead = Loopback::start(move |_, _| Reply::Hang(gone.clone())).await;
     let durable = |url: String| {

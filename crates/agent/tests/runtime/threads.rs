@@ -25,9 +25,8 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::kit::{
-    Brings, Does, First, Heard, Plain, Second, TestStore, call, one_agent, saying, scripted, thread,
-};
+use crate::flaky::{Failure, Flaky, Operation, Plan};
+use crate::kit::{Brings, Does, First, Heard, Plain, Second, call, one_agent, saying, scripted, thread};
 
 fn hi(thread_id: &str) -> RunRequest {
     RunRequest::new("a", thread_id, "hi")
@@ -50,7 +49,7 @@ fn endless() -> Arc<ScriptedModel> {
     Arc::new(ScriptedModel::new(Script { name: "endless".into(), at_end: AtEnd::Repeat, answers }))
 }
 
-async fn on(store: &Arc<TestStore>, builder: AgentRuntimeBuilder) -> AgentRuntime {
+async fn on(store: &Arc<Flaky>, builder: AgentRuntimeBuilder) -> AgentRuntime {
     builder.store(Arc::clone(store) as Arc<dyn ThreadRunStore>).build().await.unwrap()
 }
 
@@ -115,7 +114,7 @@ async fn d04_a_thread_has_one_run_at_a_time_and_others_go_on_beside_it() {
 
 #[tokio::test(start_paused = true)]
 async fn d04_a_claim_is_renewed_so_that_no_other_process_takes_a_thread_from_a_long_run() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let slow = Plain::new("slow", Does::Take(CLAIM_TERM * 4));
     let one =
         on(&store, one_agent(scripted([call("slow"), ScriptedAnswer::text("done")])).tool(slow.clone()))
@@ -131,16 +130,16 @@ async fn d04_a_claim_is_renewed_so_that_no_other_process_takes_a_thread_from_a_l
         assert_eq!(other.run(hi("t")).await.unwrap_err(), busy("t"));
     }
     assert_eq!(running.await.unwrap().unwrap().text(), "done");
-    assert!(store.count("renewals") >= 9);
+    assert!(store.asked(Operation::RenewClaim) >= 9);
     assert_eq!(other.run(hi("t")).await.unwrap().text(), "mine");
 }
 
 #[tokio::test(start_paused = true)]
 async fn d04_a_run_whose_claim_cannot_be_renewed_is_stopped_before_another_may_have_it() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let hanging = Plain::new("hang", Does::Hang);
     let runtime = on(&store, one_agent(scripted([call("hang")])).tool(hanging.clone())).await;
-    store.fails_to_renew.store(true, Ordering::SeqCst);
+    store.fails(Some(Plan::always(Operation::RenewClaim, Failure::Io)));
     let began = tokio::time::Instant::now();
     let outcome = runtime.run(hi("t")).await.unwrap();
     assert_eq!(failed_with(&outcome.reason), Some(Code::StorageIo), "nobody called it off");
@@ -150,19 +149,19 @@ async fn d04_a_run_whose_claim_cannot_be_renewed_is_stopped_before_another_may_h
 
 #[tokio::test(start_paused = true)]
 async fn d04_a_renewal_that_hangs_does_not_cost_a_run_its_thread() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let slow = Plain::new("slow", Does::Take(CLAIM_TERM * 2));
     let runtime =
         on(&store, one_agent(scripted([call("slow"), ScriptedAnswer::text("done")])).tool(slow)).await;
-    store.hangs_to_renew.store(2, Ordering::SeqCst);
+    store.fails(Some(Plan { times: 2, ..Plan::once(Operation::RenewClaim, Failure::Hangs) }));
     let outcome = runtime.run(hi("t")).await.unwrap();
     assert_eq!((outcome.text().as_str(), outcome.reason), ("done", TerminationReason::NaturalEnd));
-    assert!(store.count("renewals") >= 3);
+    assert!(store.asked(Operation::RenewClaim) >= 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn d04_a_run_whose_thread_another_process_took_ends_and_writes_nothing_more() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let hanging = Plain::new("hang", Does::Hang);
     let heard = Heard::default();
     let runtime = on(&store, one_agent(scripted([call("hang")])).tool(hanging.clone())).await;
@@ -231,7 +230,7 @@ impl Remote for Broken {
     }
 }
 
-async fn last_record(store: &TestStore) -> RunRecord {
+async fn last_record(store: &Flaky) -> RunRecord {
     let run = store.agent_runs(&thread("t"), None, 1).await.unwrap().remove(0);
     assert!(run.finished);
     serde_json::from_slice(&run.payload).unwrap()
@@ -239,7 +238,7 @@ async fn last_record(store: &TestStore) -> RunRecord {
 
 #[tokio::test]
 async fn d04_a_panic_ends_the_run_records_that_and_leaves_the_thread_free() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let endpoint = EndpointSpec { backend: "broken".into(), url: "x".into(), ..EndpointSpec::default() };
     let builder = || {
         AgentRuntimeBuilder::new()
@@ -273,16 +272,16 @@ async fn d04_a_panic_ends_the_run_records_that_and_leaves_the_thread_free() {
 async fn a_panic_of_whoever_listens_is_not_the_runs() {
     let runtime = one_agent(endless()).build().await.unwrap();
     assert_eq!(runtime.run(hi("t").observer(Clumsy)).await.unwrap().text(), "hello");
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let runtime = on(&store, one_agent(endless())).await;
-    store.fails_to_claim.store(true, Ordering::SeqCst);
+    store.fails(Some(Plan::always(Operation::Claim, Failure::Io)));
     let outcome = runtime.run(hi("t").observer(Clumsy)).await.unwrap();
     assert_eq!(failed_with(&outcome.reason), Some(Code::StorageIo));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_nobody_waits_for_any_more_comes_to_its_end_in_order() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let hanging = Plain::new("hang", Does::Hang);
     let runtime =
         on(&store, one_agent(scripted([call("hang"), ScriptedAnswer::text("next")])).tool(hanging.clone()))
@@ -318,7 +317,7 @@ async fn events_come_through_a_channel_as_they_happen() {
 
 #[tokio::test]
 async fn a_conversation_goes_on_over_runs_and_no_turn_reads_what_is_known() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let model = endless();
     let runtime = on(&store, one_agent(Arc::clone(&model))).await;
     for turn in 0..50 {
@@ -338,7 +337,7 @@ async fn a_conversation_goes_on_over_runs_and_no_turn_reads_what_is_known() {
 
 #[tokio::test]
 async fn a_conversation_that_is_not_remembered_is_read_again() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let runtime = on(&store, one_agent(endless()).cache_bytes(0)).await;
     let _ = runtime.run(hi("t")).await.unwrap();
     let _ = runtime.run(hi("t")).await.unwrap();
@@ -347,7 +346,7 @@ async fn a_conversation_that_is_not_remembered_is_read_again() {
 
 #[tokio::test]
 async fn a_thread_that_was_deleted_and_made_anew_does_not_get_what_is_remembered_of_the_old_one() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let model = endless();
     let (one, other) =
         (on(&store, one_agent(Arc::clone(&model))).await, on(&store, one_agent(Arc::clone(&model))).await);
@@ -365,15 +364,15 @@ async fn a_thread_that_was_deleted_and_made_anew_does_not_get_what_is_remembered
 
 #[tokio::test(start_paused = true)]
 async fn what_could_not_be_stored_is_not_remembered() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let model = endless();
     let (one, other) =
         (on(&store, one_agent(Arc::clone(&model))).await, on(&store, one_agent(Arc::clone(&model))).await);
     let said = |text: &str| RunRequest::new("a", "t", text);
     let _ = one.run(said("first")).await.unwrap();
-    store.fails_to_commit.store(true, Ordering::SeqCst);
+    store.fails(Some(Plan::always(Operation::Commit, Failure::Io)));
     assert!(failed_with(&one.run(said("lost")).await.unwrap().reason).is_some());
-    store.fails_to_commit.store(false, Ordering::SeqCst);
+    store.fails(None);
     let _ = other.run(said("second")).await.unwrap();
     let _ = one.run(said("third")).await.unwrap();
     let asked = model.requests().pop().unwrap();
@@ -383,7 +382,7 @@ async fn what_could_not_be_stored_is_not_remembered() {
 
 #[tokio::test]
 async fn what_a_provider_is_paid_with_is_never_stored() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let spec = runyard_agent::spec::ProviderSpec::new(
         "p",
         runyard_agent::spec::WireKind::Chat,
@@ -403,16 +402,16 @@ async fn what_a_provider_is_paid_with_is_never_stored() {
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_fails_ends_the_run_with_its_code_and_leaves_the_thread_free() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let runtime = on(&store, one_agent(endless())).await;
-    for (switch, name) in [(&store.fails_to_claim, "claim"), (&store.fails_to_commit, "commit")] {
-        switch.store(true, Ordering::SeqCst);
+    for operation in [Operation::Claim, Operation::Commit] {
+        store.fails(Some(Plan::always(operation, Failure::Io)));
         let heard = Heard::default();
         let outcome = runtime.run(hi("t").observer(heard.clone())).await.unwrap();
-        assert_eq!(failed_with(&outcome.reason), Some(Code::StorageIo), "{name}");
-        assert_eq!(heard.ends(), 1, "{name}");
-        switch.store(false, Ordering::SeqCst);
-        assert_eq!(runtime.run(hi("t")).await.unwrap().text(), "hello", "{name}");
+        assert_eq!(failed_with(&outcome.reason), Some(Code::StorageIo), "{operation:?}");
+        assert_eq!(heard.ends(), 1, "{operation:?}");
+        store.fails(None);
+        assert_eq!(runtime.run(hi("t")).await.unwrap().text(), "hello", "{operation:?}");
     }
     let secret = runtime.run(hi("sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKL")).await.unwrap();
     assert_eq!(failed_with(&secret.reason), Some(Code::StorageValidation));
@@ -420,7 +419,7 @@ async fn a_store_that_fails_ends_the_run_with_its_code_and_leaves_the_thread_fre
 
 #[tokio::test]
 async fn d15_stored_state_that_an_agent_has_no_key_for_fails_it_unless_it_skips_that() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let shared = Arc::clone(&store) as Arc<dyn ThreadRunStore>;
     let redactor = runyard_redact::process::forms_only();
     let names = ("t", "run_of_an_older_version", "somebody");
@@ -446,7 +445,7 @@ async fn d15_stored_state_that_an_agent_has_no_key_for_fails_it_unless_it_skips_
 
 #[tokio::test]
 async fn a_run_that_is_cancelled_before_it_begins_is_over_at_once() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let model = endless();
     let runtime = on(&store, one_agent(Arc::clone(&model))).await;
     let token = CancellationToken::new();

@@ -13,13 +13,14 @@ use runyard_store::{RunStore, ThreadRunStore, ThreadStore};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::kit::{Does, Heard, Plain, TestStore, call, one_agent, saying, scripted, thread};
+use crate::flaky::{Failure, Flaky, Operation, Plan};
+use crate::kit::{Does, Heard, Plain, call, one_agent, saying, scripted, thread};
 
 fn hi() -> RunRequest {
     RunRequest::new("a", "t", "hi")
 }
 
-async fn on(store: &Arc<TestStore>, builder: AgentRuntimeBuilder) -> AgentRuntime {
+async fn on(store: &Arc<Flaky>, builder: AgentRuntimeBuilder) -> AgentRuntime {
     builder.store(Arc::clone(store) as Arc<dyn ThreadRunStore>).build().await.unwrap()
 }
 
@@ -35,7 +36,7 @@ fn yes() -> ResumeRequest {
 
 #[tokio::test]
 async fn a_run_waits_as_a_row_and_goes_on_with_its_answer_in_another_process() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let (builder, tool) = asking();
     let runtime = on(&store, builder).await;
     let outcome = runtime.run(hi()).await.unwrap();
@@ -58,7 +59,7 @@ async fn a_run_waits_as_a_row_and_goes_on_with_its_answer_in_another_process() {
 
 #[tokio::test]
 async fn a_run_that_is_not_wanted_any_more_is_ended_by_resuming_it_cancelled() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let (builder, tool) = asking();
     let runtime = on(&store, builder).await;
     let _ = runtime.run(hi()).await.unwrap();
@@ -83,7 +84,7 @@ async fn without_a_store_nothing_can_go_on() {
 
 #[tokio::test]
 async fn d04_a_run_whose_agent_is_gone_cannot_go_on_and_waits_as_before() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let (builder, _) = asking();
     let _ = on(&store, builder).await.run(hi()).await.unwrap();
     let model = saying(["x"]);
@@ -96,21 +97,21 @@ async fn d04_a_run_whose_agent_is_gone_cannot_go_on_and_waits_as_before() {
 
 #[tokio::test]
 async fn a_store_that_cannot_be_read_ends_nothing() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let (builder, _) = asking();
     let runtime = on(&store, builder).await;
     let _ = runtime.run(hi()).await.unwrap();
-    store.fails_to_claim.store(true, std::sync::atomic::Ordering::SeqCst);
+    store.fails(Some(Plan::always(Operation::UnfinishedRun, Failure::Io)));
     let heard = Heard::default();
     let outcome = runtime.resume(yes().observer(heard.clone())).await.unwrap().unwrap();
     assert!(matches!(outcome.reason, TerminationReason::Failed { code: Code::StorageIo, .. }));
     assert_eq!(heard.ends(), 1);
-    store.fails_to_claim.store(false, std::sync::atomic::Ordering::SeqCst);
+    store.fails(None);
     assert_eq!(runtime.resume(yes()).await.unwrap().unwrap().text(), "went on");
 }
 
 /// A process that died when a call's intent was durable and its result was not.
-async fn died_in_the_middle(store: &Arc<TestStore>, tool: &str) -> RunId {
+async fn died_in_the_middle(store: &Arc<Flaky>, tool: &str) -> RunId {
     let run_id = RunId::from_parts(5, &[7; 10]);
     let shared = Arc::clone(store) as Arc<dyn ThreadRunStore>;
     let redactor = runyard_redact::process::forms_only();
@@ -140,7 +141,7 @@ async fn died_in_the_middle(store: &Arc<TestStore>, tool: &str) -> RunId {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_whose_process_died_goes_on_when_its_claim_is_over_and_not_before() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     let run_id = died_in_the_middle(&store, "count").await;
     let tool = Plain::idempotent("count", Does::Say("one"));
     let runtime = on(&store, one_agent(saying(["counted"])).tool(tool.clone())).await;
@@ -159,7 +160,7 @@ async fn a_run_whose_process_died_goes_on_when_its_claim_is_over_and_not_before(
 
 #[tokio::test(start_paused = true)]
 async fn a_call_of_which_nobody_knows_whether_it_was_made_is_asked_about() {
-    let store = TestStore::new();
+    let store = Flaky::timed();
     died_in_the_middle(&store, "pay").await;
     let tool = Plain::new("pay", Does::Say("paid"));
     let runtime = on(&store, one_agent(saying(["done"])).tool(tool.clone())).await;

@@ -1,13 +1,16 @@
-//! A store whose operations fail when they are told to.
+//! A store whose operations are counted, and fail when they are told to.
+#![allow(dead_code, reason = "each test uses some of it")]
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use runyard_domain::{AppendId, Timestamp};
 use runyard_redact::Safe;
 use runyard_store::{
-    AgentRunId, AgentRunRow, Claimed, Committed, Lease, MemoryStore, RunStore, StateValue, StorageError,
-    StoredMessage, ThreadCommit, ThreadId, ThreadRow, ThreadRunStore, ThreadStore, ToolCallRow,
+    AgentRunId, AgentRunRow, Claimed, Clock, Committed, Lease, MemoryStore, RunStore, StateValue,
+    StorageError, StoredMessage, ThreadCommit, ThreadId, ThreadRow, ThreadRunStore, ThreadStore, ToolCallRow,
 };
 use serde_json::Value;
 
@@ -18,22 +21,26 @@ pub(crate) enum Operation {
     Messages,
     ThreadValues,
     AgentRun,
+    UnfinishedRun,
     RunValues,
     ToolCalls,
     Claim,
+    RenewClaim,
     ReleaseClaim,
     Commit,
 }
 
 impl Operation {
-    pub(crate) const ALL: [Operation; 9] = [
+    pub(crate) const ALL: [Operation; 11] = [
         Operation::CreateThread,
         Operation::Messages,
         Operation::ThreadValues,
         Operation::AgentRun,
+        Operation::UnfinishedRun,
         Operation::RunValues,
         Operation::ToolCalls,
         Operation::Claim,
+        Operation::RenewClaim,
         Operation::ReleaseClaim,
         Operation::Commit,
     ];
@@ -52,6 +59,48 @@ pub(crate) enum Failure {
     Refused,
     /// Another one took the thread.
     Stale,
+    /// Another one wrote to the thread.
+    Conflict,
+    /// What it is about is not there.
+    Missing,
+    /// What it would make is there already.
+    Exists,
+    /// What is stored cannot be read.
+    Unreadable,
+    DiskFull,
+    ReadOnly,
+    Corrupt,
+    Locked,
+    NewerSchema,
+    Poisoned,
+}
+
+impl Failure {
+    /// What the store says. What happens and is not heard of is no error of its own where nothing is committed.
+    fn error(self, append: Option<AppendId>) -> StorageError {
+        let doing = "working";
+        match self {
+            Failure::Io | Failure::Hangs => StorageError::io(doing, "the disk is away"),
+            Failure::Unheard => match append {
+                Some(append) => StorageError::CommitUnknown { append },
+                None => StorageError::io("answering", "the line broke"),
+            },
+            Failure::Refused => StorageError::invalid("it is not to be stored"),
+            Failure::Stale => StorageError::StaleGeneration { held: 1, current: 2 },
+            Failure::Conflict => StorageError::VersionConflict { expected: 1, actual: 2 },
+            Failure::Missing => StorageError::not_found("thing"),
+            Failure::Exists => StorageError::AlreadyExists { what: "the thing".to_owned() },
+            Failure::Unreadable => {
+                StorageError::Serialization { record: "the thing".to_owned(), source: "no JSON".into() }
+            }
+            Failure::DiskFull => StorageError::DiskFull { doing },
+            Failure::ReadOnly => StorageError::ReadOnly { doing, what: "the disk".to_owned() },
+            Failure::Corrupt => StorageError::Corrupt { doing, detail: "a page".to_owned() },
+            Failure::Locked => StorageError::Locked { owner: "somebody".to_owned() },
+            Failure::NewerSchema => StorageError::NewerSchema { found: 2, known: 1 },
+            Failure::Poisoned => StorageError::Poisoned,
+        }
+    }
 }
 
 /// Which operations fail.
@@ -65,11 +114,34 @@ pub(crate) struct Plan {
     pub(crate) failure: Failure,
 }
 
+impl Plan {
+    /// It always fails so.
+    pub(crate) fn always(operation: Operation, failure: Failure) -> Self {
+        Plan { operation, from: 1, times: u32::MAX, failure }
+    }
+
+    /// It fails so the first time.
+    pub(crate) fn once(operation: Operation, failure: Failure) -> Self {
+        Plan { operation, from: 1, times: 1, failure }
+    }
+}
+
+/// The clock of the tests, which stands still but for what is waited for.
+struct TestClock(tokio::time::Instant);
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_unix_ms(1_000 + i64::try_from(self.0.elapsed().as_millis()).unwrap())
+    }
+}
+
 /// A store in memory whose operations fail when they are told to.
 pub(crate) struct Flaky {
     pub(crate) inner: Arc<MemoryStore>,
     /// Whether whoever asks has to wait a moment before and after each operation.
     slow: bool,
+    /// How many messages were read.
+    pub(crate) messages_read: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -84,13 +156,22 @@ struct State {
 
 impl Flaky {
     pub(crate) fn new(plan: Option<Plan>) -> Arc<Self> {
-        let state = Mutex::new(State { plan, ..State::default() });
-        Arc::new(Flaky { inner: Arc::default(), slow: false, state })
+        Arc::new(Flaky { state: Mutex::new(State { plan, ..State::default() }), ..Flaky::of(Arc::default()) })
     }
 
     /// A store that never fails, and has a moment before and after each operation at which whoever asks can die.
     pub(crate) fn slow() -> Arc<Self> {
-        Arc::new(Flaky { inner: Arc::default(), slow: true, state: Mutex::default() })
+        Arc::new(Flaky { slow: true, ..Flaky::of(Arc::default()) })
+    }
+
+    /// A store whose clock is that of the tests, within a tokio runtime.
+    pub(crate) fn timed() -> Arc<Self> {
+        let clock = Arc::new(TestClock(tokio::time::Instant::now()));
+        Arc::new(Flaky::of(Arc::new(MemoryStore::with_clock(clock))))
+    }
+
+    fn of(inner: Arc<MemoryStore>) -> Self {
+        Flaky { inner, slow: false, messages_read: AtomicU64::new(0), state: Mutex::default() }
     }
 
     async fn moment(&self) {
@@ -144,14 +225,13 @@ impl Flaky {
                 self.moment().await;
                 answer
             }
-            Some(Failure::Io) => Err(StorageError::io("working", "the disk is away")),
-            Some(Failure::Unheard) => {
-                let _ = done.await;
-                Err(StorageError::io("answering", "the line broke"))
-            }
             Some(Failure::Hangs) => std::future::pending().await,
-            Some(Failure::Refused) => Err(StorageError::invalid("it is not to be stored")),
-            Some(Failure::Stale) => Err(StorageError::StaleGeneration { held: 1, current: 2 }),
+            Some(failure) => {
+                if failure == Failure::Unheard {
+                    let _ = done.await;
+                }
+                Err(failure.error(None))
+            }
         }
     }
 }
@@ -176,7 +256,9 @@ impl ThreadStore for Flaky {
         after: u64,
         limit: u32,
     ) -> Result<Vec<StoredMessage>, StorageError> {
-        self.through(Operation::Messages, self.inner.messages(thread, after, limit)).await
+        let page = self.through(Operation::Messages, self.inner.messages(thread, after, limit)).await?;
+        self.messages_read.fetch_add(page.len() as u64, Ordering::SeqCst);
+        Ok(page)
     }
 
     async fn thread_values(
@@ -209,7 +291,7 @@ impl RunStore for Flaky {
     }
 
     async fn unfinished_run(&self, thread: &ThreadId) -> Result<Option<AgentRunRow>, StorageError> {
-        self.inner.unfinished_run(thread).await
+        self.through(Operation::UnfinishedRun, self.inner.unfinished_run(thread)).await
     }
 
     async fn run_values(
@@ -249,7 +331,7 @@ impl ThreadRunStore for Flaky {
         generation: u64,
         term: Duration,
     ) -> Result<Lease, StorageError> {
-        self.inner.renew_claim(thread, generation, term).await
+        self.through(Operation::RenewClaim, self.inner.renew_claim(thread, generation, term)).await
     }
 
     async fn release_claim(&self, thread: &ThreadId, generation: u64) -> Result<(), StorageError> {
@@ -260,23 +342,21 @@ impl ThreadRunStore for Flaky {
         self.state.lock().unwrap().commits.push(commit.clone());
         let append = commit.append;
         match self.failure(Operation::Commit) {
-            Some(Failure::Unheard) => {
-                let _ = self.inner.commit(commit).await;
-                Err(StorageError::CommitUnknown { append })
-            }
-            Some(Failure::Hangs) => {
-                // Whoever goes away does not undo it.
-                let _ = self.inner.commit(commit).await;
-                std::future::pending().await
-            }
-            Some(Failure::Io) => Err(StorageError::io("committing", "the disk is away")),
-            Some(Failure::Refused) => Err(StorageError::invalid("it is not to be stored")),
-            Some(Failure::Stale) => Err(StorageError::StaleGeneration { held: 1, current: 2 }),
             None => {
                 self.moment().await;
                 let answer = self.inner.commit(commit).await;
                 self.moment().await;
                 answer
+            }
+            Some(failure) => {
+                if matches!(failure, Failure::Unheard | Failure::Hangs) {
+                    // Whoever goes away does not undo it.
+                    let _ = self.inner.commit(commit).await;
+                }
+                if failure == Failure::Hangs {
+                    return std::future::pending().await;
+                }
+                Err(failure.error(Some(append)))
             }
         }
     }
