@@ -1,14 +1,17 @@
 //! Whatever fails, wherever, and whatever else fails with it: the run ends once, leaves a record, has all its calls answered
-//! and gives the thread to the next one.
+//! and gives the thread to the next one. Here is the loop; `going_on` has runs that go on, `driven` the runtime around it.
 //!
 //! All pairs of faults are gone through, and of the triples as many as `RUNYARD_PROOF` says (`quick`, `sample`, `soak`: all).
+
+mod driven;
+mod going_on;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use runyard_agent::phase::{Phase, StateCommand, TerminationReason};
-use runyard_agent::run::{Decision, Limits, RunStatus};
+use runyard_agent::run::{Decision, Limits, RunEnd, RunStatus};
 use runyard_agent::tool::{ToolError, ToolResult};
 use runyard_domain::{Code, RunId};
 use runyard_llm::inference::{
@@ -109,26 +112,57 @@ fn fails() -> Vec<Fail> {
     all
 }
 
-/// A run asks for these operations when it is new. What is not here is only asked for by one that goes on, or whose end
-/// cannot be recorded: see `a_run_that_goes_on_in_a_store_that_fails`.
-fn plans() -> Vec<Option<Plan>> {
+/// Every operation of the store, failing once or always. Those that a new run does not ask for are listed, with the reason, in
+/// `unreached`; the same for runs that go on is `a_run_that_goes_on_in_a_store_that_fails`.
+pub(super) fn plans() -> Vec<Option<Plan>> {
     let mut all = vec![None];
-    let at_opening = [(Operation::CreateThread, 1), (Operation::Claim, 2), (Operation::ThreadValues, 1)];
-    for (operation, asked) in at_opening {
+    for operation in Operation::ALL.into_iter().filter(|operation| *operation != Operation::Commit) {
+        let asked = if operation == Operation::Claim { 2 } else { 1 };
         for from in 1..=asked {
             for (failure, times) in [(Failure::Io, 1), (Failure::Unheard, 1), (Failure::Io, u32::MAX)] {
                 all.push(Some(Plan { operation, from, times, failure }));
             }
         }
     }
+    let operation = Operation::Commit;
     for from in 1..=4 {
         for failure in [Failure::Io, Failure::Unheard, Failure::Hangs, Failure::Refused, Failure::Stale] {
             for times in [1, u32::MAX] {
-                all.push(Some(Plan { operation: Operation::Commit, from, times, failure }));
+                all.push(Some(Plan { operation, from, times, failure }));
             }
+        }
+        for failure in [Failure::Conflict, Failure::Missing, Failure::Exists, Failure::Unreadable] {
+            all.push(Some(Plan { operation, from, times: 1, failure }));
         }
     }
     all
+}
+
+/// Why an operation that was to fail was not asked for.
+fn unreached(plan: Plan) -> &'static str {
+    match plan.operation {
+        Operation::Messages => "a new thread has no messages to be read",
+        Operation::AgentRun | Operation::RunValues | Operation::ToolCalls => {
+            "only a run that goes on reads what is stored of it"
+        }
+        Operation::UnfinishedRun | Operation::RenewClaim => "a runtime asks for it, and not the loop",
+        Operation::ReleaseClaim => "only a run whose end cannot be recorded gives its claim up",
+        Operation::Commit => "the run ended with fewer steps",
+        Operation::CreateThread | Operation::ThreadValues | Operation::Claim => {
+            panic!("every new run asks for {plan:?}")
+        }
+    }
+}
+
+/// Why the end of a run is not recorded, where it is not: the store failed it, and will go on to, or says that it is not ours.
+fn lost(plan: Option<Plan>, flaky: &Flaky) -> Option<&'static str> {
+    let plan = plan.filter(|plan| plan.operation == Operation::Commit && flaky.failed() > 0)?;
+    if plan.times == u32::MAX {
+        return Some("the store takes nothing any more: the run is left to whoever recovers it");
+    }
+    let is_last = plan.from == flaky.asked(Operation::Commit);
+    let is_taken = matches!(plan.failure, Failure::Stale | Failure::Conflict | Failure::Exists);
+    (is_last && is_taken).then_some("another one writes to the thread, and so the end is theirs to record")
 }
 
 /// When in a run each of them comes, if nothing came before. Nothing, where it does not end a run.
@@ -348,12 +382,10 @@ impl Case {
     }
 }
 
-/// Whether the end can be recorded in the end.
-fn is_lost(plan: Option<Plan>) -> bool {
-    plan.is_some_and(|plan| plan.times == u32::MAX || plan.failure == Failure::Stale)
-}
+/// What did not come about, and why, and how often.
+type Listed = BTreeMap<&'static str, u32>;
 
-async fn check(ask: &Ask, fail: &Fail, plan: Option<Plan>) {
+async fn check(listed: &mut Listed, ask: &Ask, fail: &Fail, plan: Option<Plan>) {
     let name = format!("{ask:?} × {fail:?} × {plan:?}");
     let mut case = Case::new(ask, fail, plan);
     let run = run_id();
@@ -367,7 +399,7 @@ async fn check(ask: &Ask, fail: &Fail, plan: Option<Plan>) {
                 assert!(row.unwrap().holder.is_none(), "{name}: what cannot be read is given back");
             }
         }
-        Ok(seen) => case.ended(&name, (ask, fail, plan), run, &seen).await,
+        Ok(seen) => case.ended(listed, &name, (ask, fail, plan), run, &seen).await,
     }
     case.recovers(run, &name).await;
 }
@@ -375,6 +407,7 @@ async fn check(ask: &Ask, fail: &Fail, plan: Option<Plan>) {
 impl Case {
     async fn ended(
         &self,
+        listed: &mut Listed,
         name: &str,
         (ask, fail, plan): (&Ask, &Fail, Option<Plan>),
         run: RunId,
@@ -401,13 +434,21 @@ impl Case {
         assert_ne!(reason, TerminationReason::Suspended, "{name}");
         let row = self.flaky.thread(&self.world.thread()).await.unwrap().unwrap();
         assert!(row.holder.is_none(), "{name}: the claim is given back or given up");
-        if !is_lost(plan) {
-            let record = self.world.record(run).await;
-            assert_eq!(record.status, RunStatus::Done, "{name}");
-            assert!(row.unfinished.is_none(), "{name}");
-            assert_paired(&self.world.messages().await);
-            let end = record.end.unwrap();
-            assert_eq!(end.reason == "failed", matches!(reason, TerminationReason::Failed { .. }), "{name}");
+        if let Some(plan) = plan.filter(|_| self.flaky.failed() == 0) {
+            *listed.entry(unreached(plan)).or_default() += 1;
+        }
+        let lost = lost(plan, &self.flaky);
+        // From here on it is the test that asks.
+        self.flaky.fails(None);
+        match lost {
+            Some(why) => *listed.entry(why).or_default() += 1,
+            None => {
+                let record = self.world.record(run).await;
+                let end = RunEnd::from(&seen.outcome.reason);
+                assert_eq!((record.status, record.end), (RunStatus::Done, Some(end)), "{name}");
+                assert!(row.unfinished.is_none(), "{name}");
+                assert_paired(&self.world.messages().await);
+            }
         }
         // Whoever watched heard the end of everything that began.
         let words = seen.words();
@@ -419,15 +460,16 @@ impl Case {
 
 #[tokio::test(start_paused = true)]
 async fn each_inference_error_with_each_failing_phase() {
-    let mut listed: BTreeMap<&str, u32> = BTreeMap::new();
+    let (mut listed, mut nothing) = (Listed::new(), Listed::new());
     for ask in asks() {
         for fail in fails() {
-            check(&ask, &fail, None).await;
+            check(&mut nothing, &ask, &fail, None).await;
             if let Some(why) = impossible(&ask, &fail) {
                 *listed.entry(why).or_default() += 1;
             }
         }
     }
+    assert_eq!(nothing, Listed::new());
     // What cannot happen together, and why. Each phase fails in two ways, and the tool in seven. Before the first question
     // come 3 phases, between both questions 6, and at the end one, which always comes.
     let (first, second, hesitating) = (12 * 2 + 4, 12 * 2, 5);
@@ -442,24 +484,47 @@ async fn each_inference_error_with_each_failing_phase() {
     );
 }
 
+/// Each of these was met, and nothing else kept anything from coming about.
+#[track_caller]
+fn assert_listed(listed: &Listed) {
+    let reasons: Vec<&str> = listed.keys().copied().collect();
+    assert_eq!(
+        reasons,
+        [
+            "a new thread has no messages to be read",
+            "a runtime asks for it, and not the loop",
+            "another one writes to the thread, and so the end is theirs to record",
+            "only a run that goes on reads what is stored of it",
+            "only a run whose end cannot be recorded gives its claim up",
+            "the run ended with fewer steps",
+            "the store takes nothing any more: the run is left to whoever recovers it",
+        ]
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn each_inference_error_in_a_store_that_fails() {
+    let mut listed = Listed::new();
     for ask in asks() {
         for plan in plans() {
-            check(&ask, &Fail::Nothing, plan).await;
+            check(&mut listed, &ask, &Fail::Nothing, plan).await;
         }
     }
+    assert_listed(&listed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_failing_phase_in_a_store_that_fails() {
+    let mut listed = Listed::new();
     for fail in fails() {
         for plan in plans() {
-            check(&Ask::Fine, &fail, plan).await;
+            check(&mut listed, &Ask::Fine, &fail, plan).await;
         }
     }
+    assert_listed(&listed);
 }
 
+/// All of them with `RUNYARD_PROOF=soak`: about 160,000.
 #[tokio::test(start_paused = true)]
 async fn all_three_at_once() {
     let part = match std::env::var("RUNYARD_PROOF").as_deref() {
@@ -467,64 +532,14 @@ async fn all_three_at_once() {
         Ok("quick") => 997,
         _ => 61,
     };
-    let mut number = 0_usize;
+    let (mut number, mut listed) = (0_usize, Listed::new());
     for ask in asks() {
         for fail in fails() {
             for plan in plans() {
                 number += 1;
                 if number.is_multiple_of(part) {
-                    check(&ask, &fail, plan).await;
+                    check(&mut listed, &ask, &fail, plan).await;
                 }
-            }
-        }
-    }
-}
-
-/// The operations that only a run asks for that goes on.
-#[tokio::test(start_paused = true)]
-async fn a_run_that_goes_on_in_a_store_that_fails() {
-    for operation in Operation::ALL {
-        for from in 1..=4 {
-            for (failure, times) in [(Failure::Io, 1), (Failure::Unheard, 1), (Failure::Io, u32::MAX)] {
-                let plan = Plan { operation, from, times, failure };
-                let flaky = Flaky::new(None);
-                let effects = Effects::default();
-                let mut world = World::new([calls("a", "ask")])
-                    .tool(crate::suspension::asks("ask"))
-                    .tool(crate::support::parts::effect("pay", &effects).done());
-                world.store = Arc::clone(&flaky) as Arc<dyn ThreadRunStore>;
-                let run = run_id();
-                let seen = world.go(run, &["Go."], Vec::new()).await;
-                let yes = crate::suspension::yes(&seen);
-                world.again([calls("b", "pay"), says("Done.")]);
-                flaky.fails(Some(plan));
-                match world.try_go(run, &[], vec![yes.clone()]).await {
-                    Ok(seen) => {
-                        let lost = operation == Operation::Commit && times == u32::MAX;
-                        let is_end = seen.reason() == &TerminationReason::NaturalEnd;
-                        assert_eq!(is_end, !lost, "{plan:?}: {:?}", seen.reason());
-                    }
-                    Err(_) => assert!(world.heard.all().is_empty()),
-                }
-                let row = flaky.thread(&world.thread()).await.unwrap().unwrap();
-                let is_held = operation == Operation::Claim && failure == Failure::Unheard
-                    || operation == Operation::ReleaseClaim;
-                assert!(row.holder.is_none() || is_held, "{plan:?}");
-                flaky.fails(None);
-                let mut decisions = vec![yes];
-                for _ in 0..3 {
-                    if flaky.thread(&world.thread()).await.unwrap().unwrap().unfinished.is_none() {
-                        break;
-                    }
-                    world.again([calls("c", "pay"), says("Done."), says("Done.")]);
-                    let seen = world.go(run, &[], std::mem::take(&mut decisions)).await;
-                    let no = |(_, ticket): &(_, runyard_agent::tool::SuspendTicket)| {
-                        Decision::cancel(ticket.id.clone(), "no")
-                    };
-                    decisions = seen.outcome.waiting.iter().map(no).collect();
-                }
-                assert!(world.is_free().await, "{plan:?}");
-                assert_paired(&world.messages().await);
             }
         }
     }
