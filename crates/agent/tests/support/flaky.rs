@@ -148,6 +148,8 @@ pub(crate) struct Flaky {
 #[derive(Default)]
 struct State {
     plan: Option<Plan>,
+    /// What fails with it.
+    too: Option<Plan>,
     /// How often each operation was asked for since the plan was made.
     asked: [u32; Operation::ALL.len()],
     failed: u32,
@@ -183,8 +185,14 @@ impl Flaky {
     pub(crate) fn fails(&self, plan: Option<Plan>) {
         let mut state = self.state.lock().unwrap();
         state.plan = plan;
+        state.too = None;
         state.asked = Default::default();
         state.failed = 0;
+    }
+
+    /// The same, with something else that fails.
+    pub(crate) fn fails_too(&self, plan: Plan) {
+        self.state.lock().unwrap().too = Some(plan);
     }
 
     /// How often an operation was asked for.
@@ -207,7 +215,8 @@ impl Flaky {
         let asked = &mut state.asked[operation as usize];
         *asked += 1;
         let asked = *asked;
-        let plan = state.plan.filter(|plan| plan.operation == operation)?;
+        let mut plans = [state.plan, state.too].into_iter().flatten();
+        let plan = plans.find(|plan| plan.operation == operation)?;
         let fails = asked >= plan.from && asked - plan.from < plan.times;
         state.failed += u32::from(fails);
         fails.then_some(plan.failure)
