@@ -51,7 +51,7 @@ impl Course {
                     self.flush().await?;
                     let outcome = self.make(place, &call, *making).await;
                     let ended = match outcome {
-                        Ok(output) => self.submit(output).await.map_err(Refusal::from),
+                        Ok(output) => self.submit(&call, output).await,
                         Err(refusal) => Err(refusal),
                     };
                     if let Some(waiting) = waits(&ended) {
@@ -95,7 +95,7 @@ impl Course {
             async move { this.make(place, &call, *making).await }
         });
         let outcomes = join_all(running).await;
-        let ended = self.submit_all(outcomes).await;
+        let ended = self.submit_all(&calls, outcomes).await;
         let waits = self.conclude(calls, ended).await?;
         Ok(waits || waiting)
     }
@@ -162,19 +162,25 @@ impl Course {
     }
 
     /// Commits what a tool wants in the state. Where that cannot be, the call has failed.
-    async fn submit(&mut self, ToolOutput { result, command }: ToolOutput) -> Result<ToolResult, ToolError> {
-        self.commit_command(command).await?;
-        Ok(result)
+    async fn submit(&mut self, call: &ToolCall, ToolOutput { result, command }: ToolOutput) -> Ended {
+        let outcome = Ok(result);
+        self.commit_command(command, Moment::AfterToolExecute { call, outcome: &outcome }).await?;
+        outcome.map_err(Refusal::from)
     }
 
-    async fn commit_command(&self, command: StateCommand) -> Result<(), ToolError> {
-        let occasion = self.occasion(Moment::StepEnd);
-        let submitted = self.parts.agent.environment.submit(&self.store, command, occasion).await;
+    async fn commit_command(&self, command: StateCommand, moment: Moment<'_>) -> Result<(), ToolError> {
+        let submitted =
+            self.parts.agent.environment.submit(&self.store, command, self.occasion(moment)).await;
         submitted.map(drop).map_err(|error| ToolError::Internal(error.to_string()))
     }
 
-    /// Commits what tools want that ran side by side, as one. Of two that meet at an exclusive key the first counts.
-    async fn submit_all(&mut self, outcomes: Vec<Outcome>) -> Vec<Ended> {
+    /// Commits what tools want that ran side by side, as one. Of two that meet at an exclusive key the first counts. The effects
+    /// go out after it, each as its own call's.
+    async fn submit_all(
+        &mut self,
+        calls: &[(CallPlace, Arc<ToolCall>)],
+        outcomes: Vec<Outcome>,
+    ) -> Vec<Ended> {
         let mut merged = StateCommand::none();
         let mut ended: Vec<Ended> = Vec::with_capacity(outcomes.len());
         let mut wanting = Vec::new();
@@ -182,9 +188,9 @@ impl Course {
             ended.push(match outcome {
                 Err(refusal) => Err(refusal),
                 Ok(ToolOutput { result, command }) if command.is_empty() => Ok(result),
-                Ok(ToolOutput { result, command }) => match self.goes_with(&merged, &command) {
+                Ok(ToolOutput { result, mut command }) => match self.goes_with(&merged, &command) {
                     Ok(()) => {
-                        wanting.push(ended.len());
+                        wanting.push((ended.len(), std::mem::take(&mut command.effects)));
                         // It is checked, so nothing of it can be refused: both are for this revision, or for any.
                         merged = merged.merge_parallel(command).unwrap_or_default();
                         Ok(result)
@@ -193,9 +199,19 @@ impl Course {
                 },
             });
         }
-        if let Err(error) = self.commit_command(merged).await {
-            for at in wanting {
-                ended[at] = Err(error.clone().into());
+        let committed = self.commit_command(merged, Moment::StepEnd).await;
+        for (at, effects) in wanting {
+            let told = match (&committed, &ended[at]) {
+                (Ok(()), Ok(result)) => {
+                    let (call, outcome) = (calls[at].1.as_ref(), Ok(result.clone()));
+                    let command = StateCommand { effects, ..StateCommand::none() };
+                    self.commit_command(command, Moment::AfterToolExecute { call, outcome: &outcome }).await
+                }
+                (Ok(()), Err(_)) => Ok(()),
+                (Err(error), _) => Err(error.clone()),
+            };
+            if let Err(error) = told {
+                ended[at] = Err(error.into());
             }
         }
         ended

@@ -15,20 +15,22 @@ pub fn check(tool: &dyn Tool, args: &Value) -> Result<(), Refusal> {
 }
 
 /// Runs a tool on checked arguments. It ends at its deadline or when it is cancelled, as [`ToolError::Cancelled`]; a panic
-/// is [`ToolError::Internal`].
+/// is [`ToolError::Internal`]. A result that is there is not thrown away: the tool did what it did.
 pub async fn execute(tool: &dyn Tool, args: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+    let cancelled = || Err(ToolError::Cancelled("the run was cancelled".to_owned()));
+    if context.cancellation.is_cancelled() {
+        return cancelled();
+    }
     let running = caught(async { tool.execute(args, context).await });
     let deadline = tool.descriptor().deadline;
     let outcome = tokio::select! {
         biased;
-        () = context.cancellation.cancelled() => {
-            return Err(ToolError::Cancelled("the run was cancelled".to_owned()));
-        }
+        outcome = running => outcome,
+        () = context.cancellation.cancelled() => return cancelled(),
         () = passed(deadline) => {
             let ms = deadline.unwrap_or_default().as_millis();
             return Err(ToolError::Cancelled(format!("not done within {ms} ms")));
         }
-        outcome = running => outcome,
     };
     outcome.unwrap_or_else(|panicked| Err(ToolError::Internal(panicked)))
 }

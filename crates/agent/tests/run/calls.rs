@@ -12,7 +12,7 @@ use runyard_llm::inference::ScriptedAnswer;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use crate::support::parts::{Effects, Label, Tally, answers, effect, hangs, tool};
+use crate::support::parts::{Effects, Label, Noted, Tally, answers, effect, hangs, tool};
 use crate::support::{World, assert_paired, call, calls, results, run_id, says};
 
 /// What the model was told about its one call, after which it went on.
@@ -455,5 +455,22 @@ async fn d02_a_tool_that_the_question_did_not_offer_is_not_found_also_after_a_cr
             assert_eq!(said[2], "done", "the next question offers it again");
             assert_eq!(effects.all().len(), 1);
         }
+    }
+}
+
+// clause: D16
+#[tokio::test]
+async fn d16_an_effect_of_a_tool_goes_out_after_its_call_and_knows_which() {
+    for order in [runyard_agent::CallOrder::OneByOne, runyard_agent::CallOrder::Parallel] {
+        let notes = tool("note", |_, _| async {
+            let command = StateCommand::none().update::<Tally>(1).emit::<Noted>(());
+            Ok(ToolOutput::new(ToolResult::success("noted"), command))
+        });
+        let three = ScriptedAnswer::calls(["a", "b", "c"].map(|id| call(id, "note", json!({ "n": 1 }))));
+        let mut world = World::new([three, says("Done.")]).tool(notes.done());
+        world.order = order;
+        world.ask("Go.").await;
+        let expected = ["a", "b", "c"].map(|id| format!("after_tool_execute {id}"));
+        assert_eq!(*world.bits.noted.0.lock().unwrap(), expected, "{order:?}");
     }
 }

@@ -7,11 +7,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use runyard_agent::phase::{GateDecision, Phase, StateCommand, TerminationReason};
 use runyard_agent::run::{AgentEvent, OBSERVED_MAX, Observer, RunStatus};
+use runyard_agent::tool::ToolResult;
 use runyard_llm::inference::{Opens, ScriptedAnswer, ScriptedError, Step};
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::support::parts::{answers, hangs};
+use crate::support::parts::{answers, hangs, tool};
 use crate::support::{World, assert_paired, call, calls, results, run_id, says};
 
 /// After ten seconds nobody wants it any more.
@@ -155,4 +156,25 @@ async fn a_listener_that_never_answers_does_not_keep_a_cancelled_run() {
     assert_eq!(outcome.reason, TerminationReason::Cancelled);
     assert!(begun.elapsed() < Duration::from_secs(10) + OBSERVED_MAX * 4);
     assert_eq!(world.record(run).await.status, RunStatus::Done);
+}
+
+// clause: D02
+#[tokio::test]
+async fn d02_a_result_that_is_there_is_kept_though_the_run_was_cancelled_meanwhile() {
+    let world = World::new([calls("a", "pay")]);
+    let cancellation = world.cancellation.clone();
+    let pay = tool("pay", move |_, _| {
+        // Both come before the run looks again.
+        let (done, paid) = tokio::sync::oneshot::channel();
+        let cancellation = cancellation.clone();
+        tokio::spawn(async move {
+            cancellation.cancel();
+            let _ = done.send("paid");
+        });
+        async { Ok(ToolResult::success(paid.await.unwrap()).into()) }
+    });
+    let world = world.tool(pay.done());
+    let seen = world.ask("Pay.").await;
+    assert_eq!(seen.reason(), &TerminationReason::Cancelled);
+    assert_eq!(results(&world.messages().await), [("a".to_owned(), "paid".to_owned(), false)]);
 }

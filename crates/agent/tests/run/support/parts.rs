@@ -8,7 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use runyard_agent::phase::{Fault, GateDecision, Phase, PhaseContext, PhaseHook, StateCommand, ToolGate};
+use runyard_agent::phase::{
+    EffectHandler, Fault, GateDecision, Moment, Phase, PhaseContext, PhaseHook, StateCommand, StateEffect,
+    ToolGate,
+};
 use runyard_agent::plugin::{InstallError, Plugin, Registrar};
 use runyard_agent::state::{Merge, Scope, StateKey};
 use runyard_agent::tool::{Tool, ToolContext, ToolDescriptor, ToolError, ToolOutput, ToolResult};
@@ -161,6 +164,30 @@ pub(crate) struct Bits {
     gates: Vec<Gate>,
     /// Whether the gates wait for people.
     pub(crate) asks_people: bool,
+    /// What was noted, and when.
+    pub(crate) noted: Noted,
+}
+
+/// An effect that notes at which phase, and for which call, it is carried out.
+#[derive(Clone, Default)]
+pub(crate) struct Noted(pub(crate) Arc<Mutex<Vec<String>>>);
+
+impl StateEffect for Noted {
+    const KEY: &'static str = "test.noted";
+    type Payload = ();
+}
+
+#[async_trait]
+impl EffectHandler<Noted> for Noted {
+    async fn handle(&self, (): (), context: &PhaseContext<'_>) -> Result<(), Fault> {
+        let moment = &context.at.moment;
+        let call = match moment {
+            Moment::AfterToolExecute { call, outcome: Ok(_) } => call.id.as_str(),
+            _ => "",
+        };
+        self.0.lock().unwrap().push(format!("{} {call}", moment.phase()));
+        Ok(())
+    }
 }
 
 impl Bits {
@@ -204,6 +231,7 @@ impl Plugin for Bits {
         for (phase, hook) in &self.hooks {
             registrar.hook(*phase, FnHook(Arc::clone(hook)));
         }
+        registrar.effect::<Noted>(self.noted.clone())?;
         for gate in &self.gates {
             registrar.gate(FnGate(Arc::clone(gate), self.asks_people));
         }
