@@ -82,6 +82,16 @@ impl StoreCheckpoint {
         (thread, run, owner): (&str, &str, &str),
         known: Vec<Arc<Message>>,
     ) -> Result<(Self, Opened), OpenError> {
+        Self::open_with(store, redactor, (thread, run, owner), |_| known).await
+    }
+
+    /// The same, where what is known is asked for when the thread is taken, and not before, by the generation of the claim.
+    pub(crate) async fn open_with(
+        store: Arc<dyn ThreadRunStore>,
+        redactor: Redactor,
+        (thread, run, owner): (&str, &str, &str),
+        known: impl FnOnce(u64) -> Vec<Arc<Message>>,
+    ) -> Result<(Self, Opened), OpenError> {
         let thread = ThreadId::new(name(&redactor, thread)?)?;
         let run = AgentRunId::new(name(&redactor, run)?)?;
         let owner = name(&redactor, owner)?;
@@ -100,7 +110,7 @@ impl StoreCheckpoint {
             taken.give_up().await;
             return Err(OpenError::Unfinished { run });
         }
-        match taken.read(&claim, known).await {
+        match taken.read(&claim, known(claim.generation)).await {
             Ok(opened) => {
                 let written = Written { version: claim.version, steps: 0, intended: opened.unknown.clone() };
                 *taken.written.lock().unwrap_or_else(PoisonError::into_inner) = written;

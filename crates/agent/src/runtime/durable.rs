@@ -8,9 +8,9 @@ use runyard_redact::{Kind, Redactor};
 use runyard_store::threads::plan::THREAD_PARTS_MAX;
 use runyard_store::{AgentRunRow, StorageError, ThreadId, ThreadRunStore};
 
-use super::cache::{Cache, Known};
+use super::cache::{Cache, Known, Remembered};
 use super::kept::Kept;
-use crate::checkpoint::{Checkpoint, CheckpointError, OpenError, Opened, StoreCheckpoint};
+use crate::checkpoint::{CheckpointError, OpenError, Opened, StoreCheckpoint};
 
 /// Where a runtime keeps conversations and runs.
 pub(crate) struct Durable {
@@ -30,31 +30,23 @@ impl Durable {
 
     /// Takes a thread for a run and gives what is stored. Of the conversation only that is read which is not remembered.
     pub(super) async fn open(&self, thread_id: &str, run_id: RunId) -> Result<(Kept, Opened), OpenError> {
-        let remembered = self.cache().take(thread_id).unwrap_or_default();
-        let (messages, mut known) = remembered.into_known();
-        let (mut inner, mut opened) = self.open_knowing(thread_id, run_id, messages).await?;
-        let incarnation = incarnation(inner.generation());
-        if known.incarnation != incarnation {
-            if known.messages > 0 {
-                // Another thread of the same name was there before, and what is remembered is of that one.
-                inner.give_up().await;
-                (inner, opened) = self.open_knowing(thread_id, run_id, Vec::new()).await?;
-            }
-            known = Known::nothing(incarnation);
-        }
-        let record = opened.record.clone().unwrap_or_default();
-        Ok((Kept::new(inner, known, opened.messages.len(), record), opened))
-    }
-
-    async fn open_knowing(
-        &self,
-        thread_id: &str,
-        run_id: RunId,
-        known: Vec<Arc<Message>>,
-    ) -> Result<(StoreCheckpoint, Opened), OpenError> {
         let (store, redactor) = (Arc::clone(&self.store), self.redactor.clone());
         let names = (thread_id, &*run_id.to_string(), self.owner.as_str());
-        StoreCheckpoint::open(store, redactor, names, known).await
+        let mut known = Known::default();
+        // Who is refused leaves what is remembered to the run that has the thread.
+        let remembered = |generation| {
+            let incarnation = incarnation(generation);
+            let found = self.cache().take(thread_id);
+            // Another thread of the same name may have been there before, and what is remembered is of that one.
+            let found = found.filter(|remembered| remembered.incarnation == incarnation);
+            let messages;
+            (messages, known) =
+                found.map_or_else(|| (Vec::new(), Known::nothing(incarnation)), Remembered::into_known);
+            messages
+        };
+        let (inner, opened) = StoreCheckpoint::open_with(store, redactor, names, remembered).await?;
+        let record = opened.record.clone().unwrap_or_default();
+        Ok((Kept::new(inner, known, opened.messages.len(), record), opened))
     }
 
     /// A run on the thread is over or waits: what is durable of the conversation, which is its beginning, is remembered.

@@ -335,6 +335,23 @@ async fn a_conversation_goes_on_over_runs_and_no_turn_reads_what_is_known() {
     assert_eq!(model.requests().last().unwrap().messages.len(), 103);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_refused_leaves_what_is_remembered_of_the_thread() {
+    let store = Flaky::timed();
+    let slow = Plain::new("slow", Does::Take(Duration::from_secs(5)));
+    let one = on(&store, one_agent(endless())).await;
+    let model = scripted([call("slow"), ScriptedAnswer::text("done")]);
+    let other = on(&store, one_agent(model).tool(slow.clone())).await;
+    let _ = one.run(hi("t")).await.unwrap();
+    let running = tokio::spawn(async move { other.run(hi("t")).await });
+    until(async || slow.called() == 1).await;
+    assert_eq!(one.run(hi("t")).await.unwrap_err(), busy("t"));
+    assert_eq!(running.await.unwrap().unwrap().text(), "done");
+    let before = store.messages_read.load(Ordering::SeqCst);
+    let _ = one.run(hi("t")).await.unwrap();
+    assert_eq!(store.messages_read.load(Ordering::SeqCst) - before, 4, "what the other one added");
+}
+
 #[tokio::test]
 async fn a_conversation_that_is_not_remembered_is_read_again() {
     let store = Flaky::timed();
