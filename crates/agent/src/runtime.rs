@@ -30,7 +30,7 @@ use runyard_llm::inference::{Jitter, SeededJitter};
 use runyard_store::AgentRunRow;
 
 pub use self::cache::CACHE_BYTES_DEFAULT;
-use self::drive::{Drive, Ears, Purpose};
+use self::drive::{Drive, Ears, Purpose, Undriven};
 pub(crate) use self::durable::Durable;
 pub use self::error::RuntimeError;
 pub use self::hold::RENEW_EVERY;
@@ -77,7 +77,8 @@ impl AgentRuntime {
         let (run_id, purpose, thread_id) =
             (self.fresh_id(), Purpose::Begin(input), Arc::clone(slot.thread_id()));
         let drive = Drive { plan, thread_id, run_id, purpose, observer, cancellation, inbox, actor };
-        drive.start(&self.0, slot).await
+        let driven = drive.start(&self.0, slot).await;
+        driven.map_err(|_| RuntimeError::ThreadAlreadyRunning { thread_id: request.thread_id })
     }
 
     /// Goes on with the run that waits on a thread. `None` where none does. Calls whose answers are not among the decisions
@@ -125,7 +126,11 @@ impl AgentRuntime {
         let ResumeRequest { decisions, observer, cancellation, inbox, actor, .. } = request;
         let (purpose, thread_id) = (Purpose::GoOn(decisions), Arc::clone(slot.thread_id()));
         let drive = Drive { plan, thread_id, run_id, purpose, observer, cancellation, inbox, actor };
-        drive.start(&self.0, slot).await.map(Some)
+        match drive.start(&self.0, slot).await {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(Undriven::Over) => Ok(None),
+            Err(Undriven::Busy) => Err(RuntimeError::ThreadAlreadyRunning { thread_id: request.thread_id }),
+        }
     }
 
     fn fresh_id(&self) -> RunId {

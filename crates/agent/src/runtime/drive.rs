@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use runyard_domain::{Actor, Code, RunId};
 use runyard_llm::inference::Message;
+use runyard_store::StorageError;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::hold::hold;
 use super::kept::Kept;
 use super::threads::Slot;
-use super::{Parts, RuntimeError, away};
+use super::{Parts, away};
 use crate::caught::caught;
 use crate::checkpoint::{Checkpoint, CheckpointError, NoCheckpoint, OpenError, Opened, StepCommit};
 use crate::phase::{RunIdentity, TerminationReason};
@@ -40,10 +41,18 @@ pub(super) enum Purpose {
     GoOn(Vec<Decision>),
 }
 
+/// Why it is not driven.
+pub(super) enum Undriven {
+    /// The thread has a run that is not over.
+    Busy,
+    /// It was to go on, and another process has brought it to its end meanwhile.
+    Over,
+}
+
 impl Drive {
     /// Drives it in a task of its own, which has the thread. When nobody waits for that any more it is cancelled, and comes
     /// to its end.
-    pub(super) async fn start(mut self, parts: &Arc<Parts>, slot: Slot) -> Result<RunOutcome, RuntimeError> {
+    pub(super) async fn start(mut self, parts: &Arc<Parts>, slot: Slot) -> Result<RunOutcome, Undriven> {
         self.cancellation = self.cancellation.child_token();
         let _cancelled_when_dropped = self.cancellation.clone().drop_guard();
         let parts = Arc::clone(parts);
@@ -59,7 +68,7 @@ impl Drive {
         }
     }
 
-    async fn drive(self, parts: &Parts) -> Result<RunOutcome, RuntimeError> {
+    async fn drive(self, parts: &Parts) -> Result<RunOutcome, Undriven> {
         let Some(durable) = &parts.durable else {
             let checkpoint = Arc::new(NoCheckpoint);
             return Ok(match self.go(checkpoint, Opened::default()).await {
@@ -70,8 +79,9 @@ impl Drive {
         let (thread_id, claimed) = (Arc::clone(&self.thread_id), Instant::now());
         let (kept, opened) = match durable.open(&thread_id, self.run_id).await {
             Ok((kept, opened)) => (Arc::new(kept), opened),
-            Err(OpenError::Held { .. } | OpenError::Unfinished { .. }) => {
-                return Err(RuntimeError::ThreadAlreadyRunning { thread_id: thread_id.to_string() });
+            Err(OpenError::Held { .. } | OpenError::Unfinished { .. }) => return Err(Undriven::Busy),
+            Err(OpenError::Storage(StorageError::AlreadyExists { .. })) if self.is_resumed() => {
+                return Err(Undriven::Over);
             }
             Err(OpenError::Storage(error)) => {
                 let ears = Ears::new(&self.observer, &self.cancellation, &self.inbox);

@@ -172,3 +172,17 @@ async fn a_call_of_which_nobody_knows_whether_it_was_made_is_asked_about() {
     let outcome = runtime.resume(answer).await.unwrap().unwrap();
     assert_eq!((outcome.text().as_str(), tool.called()), ("done", 1));
 }
+
+#[tokio::test]
+async fn a_run_that_another_process_brought_to_its_end_meanwhile_did_not_fail() {
+    let store = Flaky::timed();
+    let (builder, _) = asking();
+    let runtime = on(&store, builder).await;
+    let _ = runtime.run(hi()).await.unwrap();
+    // It was found unfinished, and is finished when the thread is claimed.
+    store.fails(Some(Plan::once(Operation::Claim, Failure::Exists)));
+    let heard = Heard::default();
+    assert!(runtime.resume(yes().observer(heard.clone())).await.unwrap().is_none());
+    assert!(heard.events().is_empty(), "nothing is told of a run that is not gone on with");
+    assert_eq!(runtime.resume(yes()).await.unwrap().unwrap().text(), "went on");
+}
