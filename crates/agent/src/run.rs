@@ -312,7 +312,7 @@ impl Course {
 
     /// Keeps what is counted with the state of the run.
     fn keep_count(&mut self) -> Result<(), StateError> {
-        match self.watch.to_keep() {
+        match self.watch.changed() {
             Some(counted) => self.store.commit(MutationBatch::new().with::<Counters>(counted)).map(drop),
             None => Ok(()),
         }

@@ -145,7 +145,7 @@ impl Watch {
     }
 
     /// What is to be kept, if it is other than it was last.
-    pub(crate) fn to_keep(&mut self) -> Option<Counted> {
+    pub(crate) fn changed(&mut self) -> Option<Counted> {
         if self.counted == self.kept {
             return None;
         }
