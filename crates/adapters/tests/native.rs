@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use std::sync::Arc;
-
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use runyard_adapters::native::{NATIVE_KIND, NativeBackend};
@@ -85,11 +84,13 @@ fn conversation(signals: &[Signal]) -> Vec<String> {
 }
 
 fn errors(signals: &[Signal]) -> Vec<&str> {
-    let error = |signal| match signal {
-        &Signal::Error { ref message, .. } => Some(message.as_str()),
-        _ => None,
-    };
-    signals.iter().filter_map(error).collect()
+    let mut told = Vec::new();
+    for signal in signals {
+        if let Signal::Error { message, .. } = signal {
+            told.push(message.as_str());
+        }
+    }
+    told
 }
 
 fn ends(signals: &[Signal]) -> usize {

@@ -344,17 +344,18 @@ fn with_sqlite(measure: impl FnOnce(&Runtime, &Arc<dyn ThreadRunStore>)) {
 fn durable() {
     with_sqlite(|runtime, store| {
         let world = World::new(agent(false), Some(Arc::clone(store)));
-        many(runtime, &world, 500, TerminationReason::NaturalEnd);
-        for stored in [500, 5_000, 10_000] {
+        let mut stored = 0;
+        for wanted in [10, 2_000, 10_000, 20_000] {
+            many(runtime, &world, wanted - stored, TerminationReason::NaturalEnd);
             let (begun, before) = (Instant::now(), cpu());
-            let runs = 3_000;
+            let runs = 1_500;
             many(runtime, &world, runs, TerminationReason::NaturalEnd);
             let rate = f64::from(runs) / begun.elapsed().as_secs_f64();
             let spent = (cpu() - before) / runs;
             println!(
-                "SQLite, {AT_A_TIME} at a time, about {stored} threads stored: {rate:.0} durable runs/s, {spent:?} CPU per run"
+                "SQLite, {AT_A_TIME} at a time, {wanted} threads stored: {rate:.0} durable runs/s, {spent:?} CPU per run"
             );
-            many(runtime, &world, 2_000, TerminationReason::NaturalEnd);
+            stored = wanted + runs;
         }
     });
 }

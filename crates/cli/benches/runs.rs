@@ -1,7 +1,7 @@
 //! What runs cost: the shortest run, appends through an edge's link, an event's way to a reader, a thousand readers, and the
 //! start of a hub with many runs behind it.
 //!
-//! `cargo bench -p runyard-cli --bench runs -- [quick] [shortest] [link] [latency] [readers] [recovery]`; without a name all
+//! `cargo bench -p runyard-cli --bench runs -- [quick] [shortest] [native] [link] [latency] [readers] [recovery]`; without a name all
 //! of them. Each figure stands beside what the disk does in the same run: appends of 4 KiB with fdatasync.
 #![allow(
     missing_docs,
@@ -20,6 +20,8 @@ mod support;
 
 #[path = "runs_parts/link.rs"]
 mod link;
+#[path = "runs_parts/native.rs"]
+mod native;
 #[path = "runs_parts/readers.rs"]
 mod readers;
 #[path = "runs_parts/recovery.rs"]
@@ -69,8 +71,9 @@ fn main() {
     let asked = Asked::of_process();
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("load average: {}", load.trim());
-    let parts: [(&str, Part); 5] = [
+    let parts: [(&str, Part); 6] = [
         ("shortest", shortest),
+        ("native", native::runs),
         ("link", link::appends),
         ("latency", latency),
         ("readers", readers::many),
