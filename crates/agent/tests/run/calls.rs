@@ -63,7 +63,7 @@ async fn d02_every_tool_error_ends_the_call_and_not_the_run() {
         let (content, is_error) = told(&world).await;
         assert!(is_error);
         assert_eq!(content, json!({ "error": error.code().as_str(), "message": error.to_string() }));
-        let ended = world.heard.all().into_iter().find_map(|event| match event {
+        let ended = world.heard.events().into_iter().find_map(|event| match event {
             runyard_agent::run::AgentEvent::ToolEnded { outcome, .. } => Some(outcome),
             _ => None,
         });
@@ -77,7 +77,7 @@ async fn d02_an_error_that_a_tool_tells_is_a_result() {
     let world = World::new([calls("a", "look"), says("Well.")])
         .tool(tool("look", |_, _| async { Ok(ToolResult::error("nothing to see").into()) }).done());
     assert_eq!(told(&world).await, (json!("nothing to see"), true));
-    assert!(world.heard.all().iter().any(|event| matches!(
+    assert!(world.heard.events().iter().any(|event| matches!(
         event,
         runyard_agent::run::AgentEvent::ToolEnded { outcome: Ok(ToolResult::Error { .. }), .. }
     )));

@@ -337,7 +337,7 @@ async fn a_thread_keeps_its_own_state_and_a_run_has_only_its_own() {
             let runs = memory.unwrap_or_default() + 1;
             let command = StateCommand::none()
                 .update::<Memory>(("runs".to_owned(), runs))
-                .update::<Tally>(runs)
+                .update::<Tally>(runs.into())
                 .update::<Label>("x".to_owned());
             async move { Ok(command) }
         });

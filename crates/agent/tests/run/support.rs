@@ -2,12 +2,13 @@
 
 #[path = "../support/flaky.rs"]
 pub(crate) mod flaky;
+#[path = "../support/heard.rs"]
+mod heard;
 pub(crate) mod parts;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 
-use async_trait::async_trait;
 use runyard_agent::checkpoint::{Checkpoint, NoCheckpoint, OpenError, Opened, StoreCheckpoint};
 use runyard_agent::phase::{RunIdentity, TerminationReason};
 use runyard_agent::run::{
@@ -27,6 +28,7 @@ use runyard_store::{AgentRunId, MemoryStore, PAGE_MAX, ThreadId, ThreadRunStore,
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use heard::Heard;
 use parts::{Bits, Label, Memory, Tally};
 
 pub(crate) const THREAD: &str = "thread";
@@ -62,23 +64,6 @@ pub(crate) struct World {
 pub(crate) struct Seen {
     pub(crate) outcome: RunOutcome,
     pub(crate) events: Vec<AgentEvent>,
-}
-
-/// Hears everything.
-#[derive(Default)]
-pub(crate) struct Heard(pub(crate) Mutex<Vec<AgentEvent>>);
-
-#[async_trait]
-impl Observer for Heard {
-    async fn observe(&self, event: AgentEvent) {
-        self.0.lock().unwrap().push(event);
-    }
-}
-
-impl Heard {
-    pub(crate) fn all(&self) -> Vec<AgentEvent> {
-        self.0.lock().unwrap().clone()
-    }
 }
 
 pub(crate) fn run_id() -> RunId {
@@ -213,7 +198,7 @@ impl World {
         decisions: Vec<Decision>,
     ) -> Result<Seen, OpenError> {
         let (checkpoint, opened) = self.try_open(run_id).await?;
-        let before = self.heard.all().len();
+        let before = self.heard.events().len();
         let begin = Begin {
             resumed: opened.record.is_some(),
             opened,
@@ -221,7 +206,7 @@ impl World {
             decisions,
         };
         let outcome = run(self.parts(run_id, Arc::new(checkpoint)), begin).await;
-        Ok(Seen { outcome, events: self.heard.all().split_off(before) })
+        Ok(Seen { outcome, events: self.heard.events().split_off(before) })
     }
 
     /// Runs one run in the store.
@@ -233,7 +218,7 @@ impl World {
     pub(crate) async fn ask_unstored(&self, input: &str) -> Seen {
         let begin = Begin { input: vec![Message::user(input)], ..Begin::default() };
         let outcome = run(self.parts(run_id(), Arc::new(NoCheckpoint)), begin).await;
-        Seen { outcome, events: self.heard.all() }
+        Seen { outcome, events: self.heard.events() }
     }
 
     pub(crate) async fn messages(&self) -> Vec<Message> {

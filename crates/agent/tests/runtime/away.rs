@@ -19,7 +19,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::flaky::{Failure, Flaky, Operation, Plan};
-use crate::kit::{Heard, one_agent, saying, thread};
+use crate::heard::Heard;
+use crate::kit::{one_agent, saying, thread};
 
 /// What an agent elsewhere does when it has told its words.
 #[derive(Clone)]

@@ -1,14 +1,13 @@
 //! Models, tools, plugins and a store to build runtimes of.
 
 use std::future::pending;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use runyard_agent::AgentRuntimeBuilder;
 use runyard_agent::plugin::{InstallError, Plugin, PluginConfig, Registrar};
-use runyard_agent::run::{AgentEvent, Observer};
 use runyard_agent::spec::AgentSpec;
 use runyard_agent::state::{KeyOptions, Scope as StateScope, StateKey};
 use runyard_agent::tool::{
@@ -175,28 +174,6 @@ impl Plugin for Second {
 
     fn register(&self, registrar: &mut Registrar<'_>) -> Result<(), InstallError> {
         register(&self.1, registrar)
-    }
-}
-
-/// Hears everything.
-#[derive(Clone, Default)]
-pub(crate) struct Heard(Arc<Mutex<Vec<AgentEvent>>>);
-
-impl Heard {
-    pub(crate) fn events(&self) -> Vec<AgentEvent> {
-        self.0.lock().unwrap().clone()
-    }
-
-    /// How often the run's end was told.
-    pub(crate) fn ends(&self) -> usize {
-        self.events().iter().filter(|event| matches!(event, AgentEvent::RunEnded { .. })).count()
-    }
-}
-
-#[async_trait]
-impl Observer for Heard {
-    async fn observe(&self, event: AgentEvent) {
-        self.0.lock().unwrap().push(event);
     }
 }
 

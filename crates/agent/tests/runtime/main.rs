@@ -5,6 +5,8 @@ mod away;
 mod build;
 #[path = "../support/flaky.rs"]
 mod flaky;
+#[path = "../support/heard.rs"]
+mod heard;
 mod kit;
 mod remote;
 mod resolve;

@@ -17,7 +17,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::flaky::Flaky;
-use crate::kit::{Heard, thread};
+use crate::heard::Heard;
+use crate::kit::thread;
 
 /// A request as it came.
 #[derive(Clone, Debug)]

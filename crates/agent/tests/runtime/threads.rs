@@ -26,7 +26,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::flaky::{Failure, Flaky, Operation, Plan};
-use crate::kit::{Brings, Does, First, Heard, Plain, Second, call, one_agent, saying, scripted, thread};
+use crate::heard::Heard;
+use crate::kit::{Brings, Does, First, Plain, Second, call, one_agent, saying, scripted, thread};
 
 fn hi(thread_id: &str) -> RunRequest {
     RunRequest::new("a", thread_id, "hi")

@@ -14,7 +14,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::flaky::{Failure, Flaky, Operation, Plan};
-use crate::kit::{Does, Heard, Plain, call, one_agent, saying, scripted, thread};
+use crate::heard::Heard;
+use crate::kit::{Does, Plain, call, one_agent, saying, scripted, thread};
 
 fn hi() -> RunRequest {
     RunRequest::new("a", "t", "hi")

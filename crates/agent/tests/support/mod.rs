@@ -1,6 +1,8 @@
 //! Keys, plugins and occasions that the tests share.
 #![allow(dead_code, reason = "each test uses some of it")]
 
+mod keys;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
@@ -13,48 +15,7 @@ use runyard_domain::{Actor, RunId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// A sum: any order of additions is the same.
-pub(crate) struct Tally;
-
-impl StateKey for Tally {
-    const KEY: &'static str = "test.tally";
-    const MERGE: Merge = Merge::Commutative;
-    type Value = i64;
-    type Update = i64;
-
-    fn apply(value: &mut i64, more: i64) {
-        *value = value.wrapping_add(more);
-    }
-}
-
-/// The last word counts, so two words side by side do not go together.
-pub(crate) struct Label;
-
-impl StateKey for Label {
-    const KEY: &'static str = "test.label";
-    type Value = String;
-    type Update = String;
-
-    fn apply(value: &mut String, word: String) {
-        *value = word;
-    }
-}
-
-/// What a thread remembers.
-pub(crate) struct Memory;
-
-impl StateKey for Memory {
-    const KEY: &'static str = "test.memory";
-    const MERGE: Merge = Merge::Commutative;
-    const SCOPE: Scope = Scope::Thread;
-    type Value = BTreeMap<String, u32>;
-    type Update = (String, u32);
-
-    fn apply(value: &mut Self::Value, (word, count): (String, u32)) {
-        let known = value.entry(word).or_default();
-        *known = (*known).max(count);
-    }
-}
+pub(crate) use keys::{Label, Memory, Tally};
 
 /// Every order shows: what was written, one after the other.
 pub(crate) struct Journal;

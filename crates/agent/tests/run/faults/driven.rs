@@ -129,7 +129,7 @@ fn thread() -> ThreadId {
 /// The end is told once and last, and it is the outcome.
 #[track_caller]
 fn assert_told(heard: &Heard, outcome: &RunOutcome, name: &str) {
-    let events = heard.all();
+    let events = heard.events();
     assert!(matches!(events.first(), Some(AgentEvent::RunStarted { .. })), "{name}");
     let ends = events.iter().filter(|event| matches!(event, AgentEvent::RunEnded { .. })).count();
     let Some(AgentEvent::RunEnded { reason, .. }) = events.last() else { panic!("{name}: {events:?}") };
@@ -161,7 +161,7 @@ async fn check(listed: &mut Listed, ask: &Ask, fail: &Fail, plan: Option<Plan>) 
     assert_told(&heard, &outcome, &name);
     let is_to_go_on = plan.is_some_and(|plan| plan.operation == Operation::UnfinishedRun);
     if is_to_go_on {
-        heard.0.lock().unwrap().clear();
+        heard.forget();
         let request = ResumeRequest { observer: observer(), ..ResumeRequest::new("t") };
         outcome = driven.runtime.recover(request).await.unwrap().unwrap();
         assert_told(&heard, &outcome, &name);

@@ -71,7 +71,7 @@ async fn check(listed: &mut Listed, ask: &Ask, plan: Plan) {
                 }
             }
         }
-        Err(_) => assert!(world.heard.all().is_empty(), "{name}: it never began"),
+        Err(_) => assert!(world.heard.events().is_empty(), "{name}: it never began"),
     }
     let row = flaky.thread(&world.thread()).await.unwrap().unwrap();
     let is_held = plan.operation == Operation::Claim && plan.failure == Failure::Unheard;

@@ -1,6 +1,8 @@
-//! Keys, tools, hooks and gates, each made of a function.
+//! Tools, hooks and gates, each made of a function.
 
-use std::collections::BTreeMap;
+#[path = "../../support/keys.rs"]
+mod keys;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,58 +15,11 @@ use runyard_agent::phase::{
     ToolGate,
 };
 use runyard_agent::plugin::{InstallError, Plugin, Registrar};
-use runyard_agent::state::{Merge, Scope, StateKey};
 use runyard_agent::tool::{Tool, ToolContext, ToolDescriptor, ToolError, ToolOutput, ToolResult};
 use runyard_llm::inference::ToolCall;
 use serde_json::{Value, json};
 
-/// A sum: any order of additions is the same.
-pub(crate) struct Tally;
-
-impl StateKey for Tally {
-    const KEY: &'static str = "test.tally";
-    const MERGE: Merge = Merge::Commutative;
-    type Value = u64;
-    type Update = u64;
-
-    fn apply(value: &mut u64, more: u64) {
-        *value += more;
-    }
-}
-
-/// The last word counts, so two words side by side do not go together.
-pub(crate) struct Label;
-
-impl StateKey for Label {
-    const KEY: &'static str = "test.label";
-    type Value = String;
-    type Update = String;
-
-    fn apply(value: &mut String, word: String) {
-        *value = word;
-    }
-}
-
-/// What a thread remembers. A word that starts with a bang cannot be stored.
-pub(crate) struct Memory;
-
-impl StateKey for Memory {
-    const KEY: &'static str = "test.memory";
-    const SCOPE: Scope = Scope::Thread;
-    type Value = BTreeMap<String, u64>;
-    type Update = (String, u64);
-
-    fn apply(value: &mut Self::Value, (word, count): (String, u64)) {
-        value.insert(word, count);
-    }
-
-    fn encode(value: &Self::Value) -> Result<Value, serde_json::Error> {
-        match value.keys().any(|word| word.starts_with('!')) {
-            true => Err(serde::ser::Error::custom("it cannot be stored")),
-            false => serde_json::to_value(value),
-        }
-    }
-}
+pub(crate) use keys::{Label, Memory, Tally};
 
 type Running = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send>>;
 
