@@ -34,6 +34,6 @@ pub use inference::{
     AddContextMessage, CONTEXT_MESSAGES_MAX, ContextMessage, ExcludeTool, IncludeOnlyTools,
     InferenceAdjustments, InferenceOverride, Lifetime, Place, SetInferenceOverride, TOOL_NAMES_MAX,
 };
-pub(crate) use inference::{BuiltIn, ContextMessages, LastOffer, NextInference};
+pub(crate) use inference::{BuiltIn, ContextMessages, LastOffer, NextInference, Offer};
 pub(crate) use join::join_all;
 pub use moment::{Moment, Phase, TerminationReason};

@@ -8,11 +8,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::inbox::{LaterUpdate, LaterWords};
 use super::keeping::{Extent, Patience};
+use super::limits::{Counted, Counters};
 use super::waiting::{AnsweredQuestions, SuspendedCalls};
 use super::{AgentEvent, Course, Halt, RunEnd, RunOutcome, RunStatus};
 use crate::checkpoint::{CallPlace, CheckpointError, Opened};
-use crate::phase::Moment;
-use crate::state::{MutationBatch, Scope};
+use crate::phase::{LastOffer, Moment, Offer};
+use crate::state::{MutationBatch, Scope, StateError};
 
 /// So long the last phase may take.
 const END_PHASE_MAX: Duration = Duration::from_secs(30);
@@ -96,11 +97,26 @@ impl Course {
         for place in answered.filter_map(|text| CallPlace::parse(text)) {
             let _ = self.forget_answers(place);
         }
+        let _ = self.forget_run();
         let _ = self.hear();
         self.parts.inbox.close().into_iter().for_each(|word| {
             let word = self.parts.checkpoint.stored(word);
             self.conversation.push(word);
         });
+    }
+
+    /// What was counted and offered is this run's alone, also where the next one is stored under the same name.
+    fn forget_run(&mut self) -> Result<(), StateError> {
+        let mut batch = MutationBatch::new();
+        self.store.look(|now| {
+            if now.get::<Counters>().is_some() {
+                batch.update::<Counters>(Counted::default());
+            }
+            if now.get::<LastOffer>().is_some() {
+                batch.update::<LastOffer>(Offer::default());
+            }
+        });
+        self.store.commit(batch).map(drop)
     }
 
     /// It has a token of its own: also a cancelled run has its end.
@@ -184,6 +200,6 @@ pub(crate) fn first_of(reason: Halt, failed: Halt) -> Halt {
     if matches!(reason, Halt::Failed { .. }) { reason } else { failed }
 }
 
-fn not_storable(error: &crate::state::StateError) -> CheckpointError {
+fn not_storable(error: &StateError) -> CheckpointError {
     CheckpointError { code: error.code(), message: error.to_string() }
 }

@@ -1,15 +1,17 @@
 //! Every condition that stops a run, in a run.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use runyard_agent::phase::{GateDecision, Phase, TerminationReason};
-use runyard_agent::run::{Cost, Limits, Repetition, RunStatus};
+use runyard_agent::checkpoint::{NoCheckpoint, Opened};
+use runyard_agent::phase::{ExcludeTool, GateDecision, Phase, StateCommand, TerminationReason};
+use runyard_agent::run::{Begin, Cost, Limits, Repetition, RunStatus, run};
 use runyard_agent::tool::{SuspendTicket, ToolError};
-use runyard_llm::inference::{ScriptedAnswer, ScriptedCall, ScriptedUsage, Step, StopReason};
+use runyard_llm::inference::{Message, ScriptedAnswer, ScriptedCall, ScriptedUsage, Step, StopReason};
 use serde_json::json;
 
 use crate::support::parts::{answers, hangs, tool};
-use crate::support::{World, assert_paired, call, calls, run_id, says};
+use crate::support::{World, assert_paired, call, calls, results, run_id, says};
 
 fn paid(input_tokens: u64, output_tokens: u64) -> ScriptedAnswer {
     let call = ScriptedCall { id: "a".into(), name: "look".into(), arguments: json!({ "n": input_tokens }) };
@@ -260,6 +262,31 @@ async fn what_is_counted_is_counted_over_waits() {
         ])
     };
     assert_eq!(waits_until_it_stops(tools, both).await, ("stop_on_tool".to_owned(), 1));
+}
+
+/// A journal keeps the turns of a session under one name, and a turn that goes on finds what those before it left.
+#[tokio::test]
+async fn what_one_run_counted_and_was_offered_stops_no_other_one() {
+    let limits = Limits { stop_on_tools: ["look".to_owned()].into(), ..Limits::default() };
+    let mut world = World::new([calls("a", "look")]).tool(answers("look", 1)).tool(answers("pay", 1));
+    world = world.limits(limits).with(|bits| {
+        bits.hook(Phase::RunStart, |_| async {
+            Ok(StateCommand::none().schedule::<ExcludeTool>(&"pay".to_owned())?)
+        });
+    });
+    let seen = world.ask_unstored("Go.").await;
+    assert!(matches!(seen.reason(), TerminationReason::Stopped { code, .. } if code == "stop_on_tool"));
+    let thread = seen.outcome.thread;
+    let pay = runyard_llm::inference::Part::ToolCall(call("b", "pay", json!({ "n": 1 })));
+    let role = runyard_llm::inference::Role::Assistant;
+    let mut messages = thread.messages.clone();
+    messages.push(Arc::new(Message { role, content: vec![pay] }));
+    world.again([says("Paid.")]);
+    let begin = Begin { opened: Opened { messages, ..thread }, resumed: true, ..Begin::default() };
+    let outcome = run(world.parts(run_id(), Arc::new(NoCheckpoint)), begin).await;
+    assert_eq!((outcome.text().as_str(), &outcome.reason), ("Paid.", &TerminationReason::NaturalEnd));
+    let last = results(&outcome.thread.messages.iter().map(|one| Message::clone(one)).collect::<Vec<_>>());
+    assert_eq!(last.last().unwrap(), &("b".to_owned(), "1".to_owned(), false));
 }
 
 #[tokio::test(start_paused = true)]
