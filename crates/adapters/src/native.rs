@@ -44,6 +44,11 @@ pub const NATIVE_KIND: &str = "native";
 /// The names of its tools.
 pub const TOOLS: [&str; 7] = ["read", "list", "search", "write", "patch", "shell", question::ASK];
 
+/// How often its model is asked in a turn, unless it says otherwise.
+pub const ROUNDS_MAX: u32 = 200;
+/// How often a model is asked again, likewise.
+pub const RETRIES_MAX: u32 = 2;
+
 /// The secret that its profiles have: the provider's key, as codex has it.
 const KEY: &str = "auth.json";
 

@@ -23,7 +23,7 @@ mod summarising;
 mod waiting;
 mod weighing;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -323,13 +323,24 @@ impl Course {
         if words.is_empty() {
             return Ok(());
         }
-        let words: Vec<Message> = words.into_iter().map(|word| self.parts.checkpoint.stored(word)).collect();
         if !self.conversation.unanswered().is_empty() {
-            let later = MutationBatch::new().with::<LaterWords>(LaterUpdate::Add(words));
-            return self.store.commit(later).map(drop);
+            return self.keep_words(words.into());
         }
-        words.into_iter().for_each(|word| self.conversation.push(word));
+        for word in words {
+            let word = self.parts.checkpoint.stored(word);
+            self.conversation.push(word);
+        }
         Ok(())
+    }
+
+    /// Keeps words with the run's state until its model reads them: what they came in may go with the process.
+    fn keep_words(&mut self, words: VecDeque<Message>) -> Result<(), StateError> {
+        if words.is_empty() {
+            return Ok(());
+        }
+        let words = words.into_iter().map(|word| self.parts.checkpoint.stored(word)).collect();
+        let later = MutationBatch::new().with::<LaterWords>(LaterUpdate::Add(words));
+        self.store.commit(later).map(drop)
     }
 
     /// Whether nothing was said to the run that its model has not read.

@@ -17,7 +17,7 @@ pub mod scripted;
 mod signal;
 mod workspaces;
 
-pub use api_key::{NoKey, OPENAI_KEY, api_key};
+pub use api_key::{ANTHROPIC_KEY, NoKey, OPENAI_KEY, api_key};
 pub use backend::{
     Access, Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, CommandSender, GatewayAccess,
     HandshakeSpec, Journal, JournalError, Redaction, Resumes, SecretFile, SecretKeys, Session, SessionSpec,

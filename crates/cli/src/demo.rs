@@ -63,7 +63,7 @@ fn provider_command() -> Command {
     Command::new("provider")
         .about("Serve a scripted model on this machine, until Ctrl-C")
         .after_help(
-            "It speaks the Responses API and chat completions. What it plays is said in the task, by a marker such as \
+            "It speaks the Responses API, chat completions and Anthropic Messages. What it plays is said in the task, by a marker such as \
              [[scenario:shell touch a.txt]]; without one it says a plain text. Each request is told on standard error in one \
              line, without its key and its content.",
         )

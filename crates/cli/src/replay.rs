@@ -20,8 +20,10 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
         .about("Derive a run from its log again, and say whether what is stored differs")
         .after_help(
             "The log is read from its first event: the chain of hashes, every state, what the run came to, its approvals, \
-             and the conversation where our own agent keeps it there. Nothing is changed.\n\n\
-             Exit codes: 0 nothing differs, 1 something does.",
+             and the conversation where our own agent keeps it there. Nothing is changed. Not compared: when the row was written, \
+             timers, leases and the outbox, which do not follow from the log, and the rows of earlier runs of the conversation.\n\n\
+             Exit codes: 0 nothing differs, 1 something does; errors have their own, which may be 1 too: --output json tells \
+             them apart by \"ok\".",
         )
         .arg(Arg::new("run").value_name("RUN").required(true).help("The run's id"));
     let run = move |matches: ArgMatches| Box::pin(run(home, matches)) as ExtraRun;

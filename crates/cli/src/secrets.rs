@@ -213,8 +213,8 @@ impl Site {
     /// A backend profile that is configured. What was given is not repeated: it may be a value in the wrong place.
     fn profile(&self, name: &str) -> Result<&BackendProfile, ActionError> {
         // Several profiles may use the secrets of one name, which need not be a profile's.
-        let named = || self.catalog.backends.values().find(|profile| profile.secrets_name() == name);
-        self.catalog.backends.get(name).or_else(named).ok_or_else(|| {
+        let named = self.catalog.backends.values().find(|profile| profile.secrets_name() == name);
+        named.or_else(|| self.catalog.backends.get(name)).ok_or_else(|| {
             let known = self.catalog.backends.values().filter(|profile| needs_some(profile));
             let known: BTreeSet<&str> = known.map(BackendProfile::secrets_name).collect();
             let known = known.into_iter().collect::<Vec<_>>().join(", ");

@@ -208,6 +208,37 @@ fn c22_a_conversation_at_a_terminal_asks_is_interrupted_and_ends_with_what_it_ch
 }
 
 #[test]
+fn c22_ctrl_c_while_a_lasting_yes_is_talked_over_asks_the_approval_again() {
+    let yard = Yard::new("", &[WORKS]);
+    let (_hub, _api) = yard.up();
+    let mut terminal = on_terminal(&yard, &["look", "--agent", "works", "--keep"]);
+    terminal.wait_for("[n] reject > ");
+    terminal.type_line("p");
+    terminal.wait_for("[n] not yet > ");
+    send(terminal.pid(), Signal::INT);
+    terminal.wait_for("Not interrupted: ");
+    // The line that was being read for the other question has to be ended first.
+    terminal.type_line("");
+    terminal.wait_for("[n] reject > ");
+    terminal.type_line("y");
+    terminal.wait_for("I have looked.");
+    terminal.wait_for(PROMPT);
+    terminal.end_input();
+    assert_eq!(terminal.ended().0, Some(0));
+}
+
+#[test]
+fn c22_a_line_that_is_no_text_is_said_all_the_same_and_ends_nothing() {
+    let yard = Yard::new("", &[TALKS]);
+    let (_hub, api) = yard.up();
+    let arguments = ["chat", "--agent", "talks", "--workspace", yard.place(), "--keep"];
+    let ran = yard.home.run_with(arguments, b"one\n\xff\xfe\nthree\n");
+    assert_eq!(ran.exit, 0, "{} {}", ran.stdout, ran.stderr);
+    let [run] = &runs(&api)[..] else { panic!("one run: {:?}", runs(&api)) };
+    assert_eq!(of_type(&api.events(run), "run.turn.ended").len(), 3);
+}
+
+#[test]
 fn c22_ctrl_c_at_the_prompt_ends_the_conversation_and_twice_at_work_cancels_the_run() {
     let yard = Yard::new("", &[TALKS, WORKS]);
     let (_hub, api) = yard.up();

@@ -77,6 +77,8 @@ impl fmt::Debug for Upstream {
 pub(crate) struct Pass {
     pub(crate) run: RunId,
     pub(crate) upstream: Upstream,
+    /// What the run's agent speaks to the gateway: its provider's own, or what is translated to that.
+    pub(crate) spoken: Wire,
     /// How many tokens the run may still use; none where it has no budget.
     pub(crate) tokens_left: Option<u64>,
     /// Where a Unix socket is to be as well, for processes that have no network.
@@ -116,8 +118,9 @@ impl Gateway {
 
     /// Lets a run through. An address or a key that cannot be used is [`io::ErrorKind::InvalidInput`].
     pub(crate) async fn open(&self, pass: Pass) -> io::Result<Lease> {
-        let Pass { run, upstream, tokens_left, socket } = pass;
-        let target = Target::new(upstream).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
+        let Pass { run, upstream, spoken, tokens_left, socket } = pass;
+        let target =
+            Target::new(upstream, spoken).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
         let server = &self.0.server;
         let listening = self.0.listening.get_or_try_init(|| Listening::tcp(Arc::clone(server))).await?;
         let port = listening.port();

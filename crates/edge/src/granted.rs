@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use runyard_backend::link::{OpenRun, Report};
 use runyard_backend::{Access, BackendInfo, GatewayAccess};
-use runyard_domain::SecretScope;
 use runyard_domain::run::{Failure, FailureKind, ProjectedHow};
+use runyard_domain::{SecretScope, Wire};
 use runyard_redact::Known;
 
 use crate::edge::Shared;
@@ -55,7 +55,10 @@ impl Granted {
                 degraded = goes_in_clear(&upstream.base_url).then_some(CLEAR_TEXT);
                 let socket = Some(places.gateway());
                 let tokens_left = tokens_left(open);
-                let pass = Pass { run: open.run, upstream, tokens_left, socket };
+                // Where it does not speak what its provider does, the gateway translates what Codex speaks.
+                let spoken =
+                    if info.wires.contains(&upstream.wire) { upstream.wire } else { Wire::Responses };
+                let pass = Pass { run: open.run, upstream, spoken, tokens_left, socket };
                 let lease = edge.gateway.open(pass).await;
                 let lease = lease.map_err(|error| match error.kind() {
                     // What the profile says cannot be used; the error says why and repeats no value.
@@ -70,7 +73,7 @@ impl Granted {
                 (access, Some(lease), Some(ProjectedHow::Gateway))
             }
         };
-        let profile = open.backend_profile.profile.clone();
+        let profile = open.backend_profile.secrets_name().to_owned();
         let projected = recorded.map(|how| Report::Projected { profile, keys, how });
         Ok(Granted { access, lease, projected, said, degraded, known })
     }

@@ -85,7 +85,7 @@ pub(crate) fn project(
     let how = match auth {
         Some(auth) if by_gateway => How::Gateway(provider::upstream(profile, auth, config)?),
         Some(auth) => {
-            provider::check_credential(profile.secrets_name(), auth)?;
+            provider::check_credential(profile.secrets_name(), profile.wire, auth)?;
             How::Files
         }
         None => How::Files,

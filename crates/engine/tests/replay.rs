@@ -200,6 +200,25 @@ async fn c08_whatever_was_changed_in_a_runs_row_is_named_with_what_the_log_says(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c08_a_secret_that_stands_in_a_row_where_the_log_has_none_is_named_and_not_shown() {
+    let file = InFile::new();
+    let (engine, mut edge) = file.world.hub_and_edge().await;
+    engine.create_run(new_run("look around"), &person()).await.unwrap();
+    let open = edge.start().await;
+    let token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a".to_owned();
+    edge.recorded(&open, 4, vec![said(&token)]).await;
+    let replay = engine.replay(open.run).await.unwrap();
+    assert_eq!(told(&replay), []);
+    let placeholder = replay.derived.unwrap().run.response;
+    assert!(placeholder != token && !placeholder.is_empty(), "{placeholder}");
+    file.tamper(&row(&placeholder, &token));
+    let replay = engine.replay(open.run).await.unwrap();
+    assert_eq!(replay.differences.len(), 1, "{:#?}", told(&replay));
+    assert_eq!(replay.differences[0].field, "row");
+    assert!(!format!("{:?}", told(&replay)).contains(&token));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn c08_a_row_of_another_end_of_another_word_or_of_no_sense_is_named() {
     let file = InFile::new();
     let (engine, mut edge) = file.world.hub_and_edge().await;

@@ -114,7 +114,8 @@ impl Telling {
         let count = |place: &str| usage.pointer(place).and_then(Value::as_u64);
         let cached = count("/input_tokens_details/cached_tokens").or(count("/cache_read_input_tokens"));
         Some(Usage {
-            input_tokens: input(&usage).or(before)?,
+            // One that is told anew may leave out what was told before.
+            input_tokens: input(&usage).max(before)?,
             output_tokens: count("/output_tokens")?,
             cached_tokens: cached.unwrap_or_default(),
             reasoning_tokens: count("/output_tokens_details/reasoning_tokens").unwrap_or_default(),

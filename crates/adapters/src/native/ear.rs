@@ -103,6 +103,11 @@ impl Ear {
         heard.interrupted = false;
     }
 
+    /// The turn waits and will go on: what is said from now on is for then.
+    pub(super) fn listen_on(&self) {
+        self.heard().inbox = Arc::default();
+    }
+
     /// What is cancelled when the turn is interrupted, and what is said into it.
     pub(super) fn turn(&self) -> (CancellationToken, Arc<Inbox>) {
         let heard = self.heard();
@@ -135,8 +140,9 @@ impl Ear {
             if let Err(unheard) = self.hear(command) {
                 let message = format!("not said to the agent: {unheard}");
                 let told = Signal::Error { failure_kind: None, message, retrying: false };
-                // Who cannot record it has stopped everything.
-                let _ = self.record(vec![told]).await;
+                // The next command may be urgent. Who cannot record it has stopped everything.
+                let ear = Arc::clone(self);
+                tokio::spawn(async move { ear.record(vec![told]).await });
             }
             let _ = came.try_send(());
         }
@@ -154,12 +160,7 @@ impl Ear {
                 heard.turns.push_back((id, text));
             }
             Command::Steer { text, .. } => {
-                let heard = self.heard();
-                // Until it goes on it may be put away, and what it has not read would be lost.
-                if !heard.waiting.is_empty() {
-                    return Err("it waits for a decision; say it when it goes on");
-                }
-                let said = heard.inbox.say(Message::user(text));
+                let said = self.heard().inbox.say(Message::user(text));
                 said.map_err(|_| "no turn runs, or too much waits to be read already")?;
             }
             Command::Interrupt { .. } => {

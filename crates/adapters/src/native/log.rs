@@ -57,18 +57,18 @@ pub(super) struct Written {
 #[derive(Debug)]
 pub(super) struct Names {
     /// What those of this session begin with: another session may have died with an answer half told.
-    series: u64,
+    series: u32,
     next: AtomicU64,
 }
 
 impl Names {
     pub(super) fn new() -> Self {
-        let series = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ());
-        Names { series, next: AtomicU64::new(1) }
+        let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ());
+        Names { series: random as u32, next: AtomicU64::new(1) }
     }
 
     pub(super) fn current(&self) -> String {
-        format!("message-{:08x}.{}", self.series as u32, self.next.load(Ordering::SeqCst))
+        format!("message-{:08x}.{}", self.series, self.next.load(Ordering::SeqCst))
     }
 
     pub(super) fn advance(&self) -> String {

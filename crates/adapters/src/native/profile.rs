@@ -7,11 +7,11 @@ use runyard_agent::{CallOrder, Settings};
 use runyard_backend::{Access, GatewayAccess, OPENAI_KEY, SecretFile, api_key};
 use runyard_domain::{BackendProfile, Wire as Speaks};
 use runyard_llm::http::Limits as Waits;
-use runyard_llm::inference::{Effort, Inference, Model, Pool, RETRIES_MAX, RetryPolicy};
+use runyard_llm::inference::{Effort, Inference, Model, Pool, RETRIES_MAX as RETRIES_EVER_MAX, RetryPolicy};
 use runyard_llm::wire::{Endpoint, Wire, WireModel};
 use serde_json::{Map, Value};
 
-use super::{Models, TOOLS};
+use super::{Models, RETRIES_MAX, ROUNDS_MAX, TOOLS};
 
 const PROMPT: &str = "You are a careful software engineer. You work in a directory with the tools you are given. Look before you \
 change something, change only what the task needs, and say at the end in a few sentences what you did and found.";
@@ -89,7 +89,7 @@ impl Profile {
                 ..Settings::default()
             },
             limits: Limits {
-                rounds_max: number(text("rounds_max"), "rounds_max")?.unwrap_or(200),
+                rounds_max: number(text("rounds_max"), "rounds_max")?.unwrap_or(ROUNDS_MAX),
                 tokens_max: number(text("tokens_max"), "tokens_max")?,
                 time_max_ms: number(text("time_max_ms"), "time_max_ms")?,
                 consecutive_errors_max: number(text("consecutive_errors_max"), "consecutive_errors_max")?,
@@ -110,7 +110,7 @@ impl Profile {
             Access::Gateway(GatewayAccess { base_url, token, .. }) => {
                 (base_url.as_str(), Some(token.clone()), self.wire())
             }
-            Access::Projected(files) => (self.base_url()?, Some(key_of(files)?), self.wire()),
+            Access::Projected(files) => (self.base_url()?, Some(key_of(files, self.wire)?), self.wire()),
             Access::Open => (self.base_url()?, None, self.wire()),
         };
         let names = std::iter::once(&self.model).chain(&self.fallback_models);
@@ -164,21 +164,19 @@ fn effort(word: &str) -> Result<Effort, String> {
 
 /// How often a model is asked again, be it before or in the midst of an answer.
 fn retry(retries_max: Option<u32>) -> Result<RetryPolicy, String> {
-    let policy = RetryPolicy::default();
-    match retries_max {
-        None => Ok(policy),
-        Some(max) if max > RETRIES_MAX => Err(format!("retries_max is at most {RETRIES_MAX}")),
-        Some(max) => Ok(RetryPolicy { retries_max: max, stream_retries_max: max, ..policy }),
+    match retries_max.unwrap_or(RETRIES_MAX) {
+        max if max > RETRIES_EVER_MAX => Err(format!("retries_max is at most {RETRIES_EVER_MAX}")),
+        max => Ok(RetryPolicy { retries_max: max, stream_retries_max: max, ..RetryPolicy::default() }),
     }
 }
 
 /// The provider's key, out of the file that it comes in.
-fn key_of(files: &[SecretFile]) -> Result<String, String> {
+fn key_of(files: &[SecretFile], wire: Speaks) -> Result<String, String> {
     let file = files.iter().find(|file| file.key == super::KEY);
     let file = file.ok_or_else(|| format!("the profile's secret {} is not there", super::KEY))?;
     let auth: Map<String, Value> = serde_json::from_slice(&file.content)
         .map_err(|_| format!("the profile's secret {} is no JSON object", super::KEY))?;
-    let key = api_key(&auth).map(str::to_owned);
+    let key = api_key(&auth, wire).map(str::to_owned);
     key.map_err(|_| format!("the profile's secret {} holds no {OPENAI_KEY}", super::KEY))
 }
 

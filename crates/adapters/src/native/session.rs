@@ -98,6 +98,8 @@ impl NativeSession {
         tokio::pin!(listening, turns);
         // However it stops, there is nobody left to tell. A turn that is under way is dropped with all that it started.
         tokio::select! {
+            // A turn that goes on is there before what is said to it is heard.
+            biased;
             _ = &mut turns => {}
             () = &mut listening => {}
             () = stopped.cancelled() => {}
@@ -134,6 +136,7 @@ impl NativeSession {
                 let outcome = self.turn(go, &names).await;
                 if outcome.reason == TerminationReason::Suspended {
                     let (interrupted, _) = self.ear.turn();
+                    self.ear.listen_on();
                     next = Some(Go::On(answers(&self.ear, &outcome, &interrupted).await));
                 } else if self.over(outcome).await? {
                     return Ok(());

@@ -6,7 +6,6 @@ use runyard_domain::{Class, Code};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::inbox::{LaterUpdate, LaterWords};
 use super::keeping::{Extent, Patience};
 use super::limits::{Counted, Counters};
 use super::waiting::{AnsweredQuestions, SuspendedCalls};
@@ -136,12 +135,8 @@ impl Course {
 
     /// Makes durable that the run waits, with all that it needs to go on.
     async fn record_waiting(&mut self) -> Result<(), CheckpointError> {
-        let words: Vec<_> = self.parts.inbox.close().into();
-        if !words.is_empty() {
-            let words = words.into_iter().map(|word| self.parts.checkpoint.stored(word)).collect();
-            let later = MutationBatch::new().with::<LaterWords>(LaterUpdate::Add(words));
-            self.store.commit(later).map_err(|error| not_storable(&error))?;
-        }
+        let words = self.parts.inbox.close();
+        self.keep_words(words).map_err(|error| not_storable(&error))?;
         let mut patience = Patience::new();
         loop {
             let step = match self.unsettled.take() {

@@ -58,9 +58,11 @@ fn start(api: &Api, agent: &str, place: &str, count: usize) -> String {
                 let share = count / CALLERS + usize::from(caller < count % CALLERS);
                 let new = &new;
                 scope.spawn(move || {
-                    (0..share)
-                        .map(|_| api.post("/runs", new)["run"]["id"].as_str().unwrap().to_owned())
-                        .last()
+                    let mut started = None;
+                    for _ in 0..share {
+                        started = api.post("/runs", new)["run"]["id"].as_str().map(str::to_owned);
+                    }
+                    started
                 })
             })
             .collect();

@@ -196,6 +196,14 @@ impl Layers {
                     values.entry(key).or_insert(value);
                 }
             }
+            if super::native::is(&values, &agent) {
+                for setting in Section::Agent.settings() {
+                    let key = format!("agent.{agent}.{}", setting.key);
+                    if let Some(value) = setting.native_default() {
+                        values.entry(key).or_insert_with(|| by_default(value));
+                    }
+                }
+            }
         }
         values
     }

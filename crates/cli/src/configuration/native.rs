@@ -1,7 +1,7 @@
 //! `[agent.NAME] backend = "native"`: an agent of ours, all of it in one table. It has a backend profile of its own name.
 
 use runyard_adapters::native::NATIVE_KIND;
-use runyard_domain::BackendProfile;
+use runyard_domain::{BackendProfile, Wire};
 use serde_json::Value;
 
 use super::layers::Values;
@@ -49,13 +49,19 @@ pub(super) fn profile(values: &Values, id: &str) -> Result<BackendProfile, Probl
         let name = setting.key.strip_prefix("limits.").unwrap_or(setting.key);
         Some((name.to_owned(), text(&value.value)))
     };
+    let wire: Wire = optional(values, &key("provider.wire"))?.unwrap_or_default();
+    let base_url: Option<String> = optional(values, &key("provider.base_url"))?;
+    if base_url.is_none() && wire.base_url().is_none() {
+        let missing = key("provider.base_url");
+        return Err(wrong(values, &key("provider.wire"), Fault::Missing { key: missing }));
+    }
     Ok(BackendProfile {
         profile: id.to_owned(),
         backend_kind: NATIVE_KIND.to_owned(),
         secret: optional(values, &key("provider.secret"))?,
-        base_url: optional(values, &key("provider.base_url"))?,
+        base_url,
         model: Some(field(values, &key("model"))?),
-        wire: optional(values, &key("provider.wire"))?.unwrap_or_default(),
+        wire,
         gateway: optional(values, &key("provider.gateway"))?.unwrap_or(true),
         settings: own.filter_map(told).collect(),
         ..BackendProfile::default()

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 
 use hyper::Uri;
-use runyard_adapters::native::TOOLS as NATIVE_TOOLS;
+use runyard_adapters::native::{RETRIES_MAX, ROUNDS_MAX, TOOLS as NATIVE_TOOLS};
 use runyard_domain::ExecutionPolicy;
 use runyard_domain::run::{Budget, Dollars};
 use runyard_surfaces::http::PageOrigin;
@@ -226,7 +226,18 @@ impl Setting {
 
     /// Whether it limits what a run uses: what has no limit unless it is given one.
     pub(crate) fn is_limit(&self) -> bool {
-        matches!(self.key, "budget" | "budget_tokens") || self.key.starts_with("limits.")
+        let is_own = self.key.starts_with("limits.") && self.is_ordered();
+        matches!(self.key, "budget" | "budget_tokens") || is_own
+    }
+
+    /// What it is for an agent of ours that does not say.
+    pub(crate) fn native_default(&self) -> Option<Value> {
+        match self.key {
+            "tools" => Some(json!(NATIVE_TOOLS)),
+            "limits.rounds_max" => Some(json!(ROUNDS_MAX)),
+            "limits.retries_max" => Some(json!(RETRIES_MAX)),
+            _ => None,
+        }
     }
 
     /// What it is for an agent that does not say.
@@ -330,8 +341,13 @@ impl Setting {
 
     /// Whether `value` allows no more than `base`. Where there is no order, only the same does.
     pub(crate) fn is_within(&self, value: &Value, base: &Value) -> bool {
-        let ordered = matches!(self.section, Section::Policy | Section::Agent);
-        value == base || (ordered && self.is_lower(value, base))
+        value == base || (self.is_ordered() && self.is_lower(value, base))
+    }
+
+    /// Whether less of it is narrower. Another wire is another provider, and less to read or to say only costs more questions.
+    fn is_ordered(&self) -> bool {
+        let other = ["provider.wire", "limits.output_tokens_max", "limits.context_tokens_max"];
+        matches!(self.section, Section::Policy | Section::Agent) && !other.contains(&self.key)
     }
 
     fn is_lower(&self, value: &Value, base: &Value) -> bool {

@@ -219,7 +219,9 @@ fn every_word_that_a_setting_takes_fits_its_type() {
         };
         for word in words {
             let agent = match setting.is_native() {
-                true => "[agent.ours]\nbackend = \"native\"\nmodel = \"m\"\n",
+                true => {
+                    "[agent.ours]\nbackend = \"native\"\nmodel = \"m\"\nprovider.base_url = \"http://x\"\n"
+                }
                 false => "[agent.codex]\n",
             };
             Yard::with(&format!("{agent}{} = {word}\n", setting.key), "").load();

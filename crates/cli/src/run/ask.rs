@@ -110,6 +110,15 @@ impl Asking {
         self.source = Source::default();
     }
 
+    /// A message is asked for. What was typed for a question that somebody else answered is none, and whoever ended the input at a
+    /// question did not end the conversation.
+    pub(super) fn begin_message(&mut self) {
+        if self.reading.take().is_some() {
+            self.keyboard.forget();
+        }
+        self.closed = false;
+    }
+
     /// Takes in what an event says about approvals, after the event was shown.
     pub(super) fn event(&mut self, event: &Value, screen: &mut Screen) {
         let payload = &event["payload"];

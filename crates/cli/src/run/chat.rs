@@ -106,20 +106,36 @@ impl Chat<'_> {
             self.following.screen.say("Say something to the agent; /help lists what else there is.");
         }
         while let Some(text) = self.message().await {
-            if !self.give(text).await? {
-                continue;
-            }
-            match self.following.turn().await? {
+            let outcome = match self.exchange(text).await {
+                Ok(Some(outcome)) => outcome,
+                Ok(None) => continue,
+                Err(error) => {
+                    // Nobody says anything more to it, so it need not wait for that.
+                    if self.stands == Stands::Open {
+                        let (Ok(()) | Err(_)) = self.tell("finish", None).await;
+                    }
+                    return Err(error);
+                }
+            };
+            match outcome {
                 Outcome::TurnOver => {}
                 Outcome::Ended(end) => self.ended(&end),
                 Outcome::Left => return Ok(LEFT),
             }
-            if self.following.cancelled {
-                // The person has cancelled the run, and with it the conversation.
+            // Whoever cancelled the run, or ended this command, has ended the conversation.
+            if self.following.cancelled || self.interrupts.terminated() {
                 break;
             }
         }
         self.end().await
+    }
+
+    /// One message, and what comes of it; nothing where it was not taken.
+    async fn exchange(&mut self, text: String) -> Result<Option<Outcome>, ActionError> {
+        match self.give(text).await? {
+            true => self.following.turn().await.map(Some),
+            false => Ok(None),
+        }
     }
 
     /// What runs of this conversation are made of, and the run to go on with where it still takes messages.
@@ -143,6 +159,7 @@ impl Chat<'_> {
         if let Some(first) = self.first.take() {
             return Some(first);
         }
+        self.following.asking.begin_message();
         loop {
             if can_ask() {
                 self.following.screen.ask(PROMPT);
@@ -202,7 +219,7 @@ impl Chat<'_> {
             let made =
                 create_from(client, wanted, Some(&key), self.matches, self.shown, &self.interrupts).await;
             match made {
-                Err(error) if *error.code() == Code::ExternalServiceError && self.stands != Stands::NoRun => {
+                Err(error) if *error.code() == Code::ExternalServiceError => {
                     self.following.wait_for_the_hub().await?;
                 }
                 made => return made,

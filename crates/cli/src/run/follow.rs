@@ -379,7 +379,8 @@ impl<'a> Following<'a> {
 
     /// Ctrl-C ends what is followed: a turn first, and then its run.
     async fn interrupt(&mut self) {
-        if !self.is_turn() || self.interrupted {
+        // A termination is meant for the run too: nobody is there to interrupt it again.
+        if !self.is_turn() || self.interrupted || self.interrupts.terminated() {
             return self.cancel().await;
         }
         self.interrupted = true;
@@ -412,8 +413,10 @@ impl<'a> Following<'a> {
             *self.hub = AnyHub::get(self.home, Stay::WithCommand).await?;
             return Ok(());
         }
-        self.screen
-            .say("The hub is away; waiting for it. The run is recorded and goes on with the next hub.");
+        self.screen.say(match self.run.is_empty() {
+            true => "The hub is away; waiting for it.",
+            false => "The hub is away; waiting for it. The run is recorded and goes on with the next hub.",
+        });
         let looks = AWAY_MAX.as_millis() / LOOK.as_millis();
         for _ in 0..looks {
             if let Some(hub) = AnyHub::find(self.home).await {
@@ -425,10 +428,16 @@ impl<'a> Following<'a> {
             }
             tokio::time::sleep(LOOK).await;
         }
-        let message = format!(
-            "The hub went away. The run is recorded: start \"runyard up\" and see \"runyard runs show {}\".",
-            self.run
-        );
+        let message = match self.run.is_empty() {
+            true => {
+                "The hub went away. Start \"runyard up\"; \"runyard runs list\" says whether a run was made."
+                    .to_owned()
+            }
+            false => format!(
+                "The hub went away. The run is recorded: start \"runyard up\" and see \"runyard runs show {}\".",
+                self.run
+            ),
+        };
         Err(ActionError::new(Code::ExternalServiceError, message))
     }
 }

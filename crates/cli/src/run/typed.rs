@@ -1,10 +1,13 @@
 //! What a person types at the terminal: a line at a time, and only what was typed after the question was shown.
 
-use std::io::{IsTerminal, Write};
+use std::io::{BufRead, IsTerminal, Read, Write};
 
 use runyard::ActionError;
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::oneshot;
+
+/// The longest line that is read at once; the rest of it is the next.
+const LINE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Whether there is somebody to ask.
 pub(crate) fn can_ask() -> bool {
@@ -41,9 +44,11 @@ impl Keyboard {
 fn read() -> oneshot::Receiver<Option<String>> {
     let (sender, answer) = oneshot::channel();
     std::thread::spawn(move || {
-        let mut text = String::new();
-        let read = std::io::stdin().read_line(&mut text);
-        let _ = sender.send(read.ok().filter(|bytes| *bytes > 0).map(|_| text));
+        let mut line = Vec::new();
+        let read = std::io::stdin().lock().take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
+        // What is no text is a line all the same, and no end.
+        let text = || String::from_utf8_lossy(&line).into_owned();
+        let _ = sender.send(read.ok().filter(|bytes| *bytes > 0).map(|_| text()));
     });
     answer
 }

@@ -97,7 +97,7 @@ impl Metered {
     pub fn of(backend_kind: &str) -> Self {
         match backend_kind {
             "scripted" => Metered { tokens: true, cost: true },
-            "codex-app-server-stdio" => Metered { tokens: true, cost: false },
+            "codex-app-server-stdio" | "native" => Metered { tokens: true, cost: false },
             _ => Metered::default(),
         }
     }

@@ -265,6 +265,7 @@ fn c16_a_budget_says_what_was_gone_beyond_and_what_can_be_limited() {
     assert_eq!(says(false, false), "It can have no budget.");
     assert_eq!(Metered::of("scripted"), Metered { tokens: true, cost: true });
     assert_eq!(Metered::of("codex-app-server-stdio"), Metered { tokens: true, cost: false });
+    assert_eq!(Metered::of("native"), Metered { tokens: true, cost: false });
     assert_eq!(Metered::of("action"), Metered::default());
     assert!(Budget::default().is_empty() && !Budget { tokens: Some(1), ..Budget::default() }.is_empty());
     let one = Usage { input_tokens: Some(2), output_tokens: None, cost_usd: Some(1.0) };

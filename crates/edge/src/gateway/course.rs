@@ -1,13 +1,15 @@
 //! What becomes of an answer's bytes on their way: passed on as they are or translated, and counted.
 
-use std::borrow::Cow;
-
 use runyard_llm::usage::{self, Told};
 use runyard_llm::{sse, translate};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// An answer that is no stream is kept up to this size, to read what it cost.
 const WHOLE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Fields of a piece of an answer whose texts are not said by the model.
+const NAMING: [&str; 4] = ["type", "id", "role", "signature"];
 
 /// The course that one answer takes.
 pub(super) enum Course {
@@ -102,63 +104,31 @@ pub(super) struct Meter {
 
 /// More of what the model says, thinks or calls.
 #[derive(Deserialize)]
-struct Saying<'a> {
-    /// In the Responses API a text, in Anthropic Messages an object.
-    #[serde(borrow, default)]
-    delta: Option<Delta<'a>>,
+struct Saying {
+    /// In the Responses API a text, elsewhere an object.
+    #[serde(default)]
+    delta: Value,
     /// In chat completions.
-    #[serde(borrow, default)]
-    choices: Vec<Saying<'a>>,
+    #[serde(default)]
+    choices: Vec<Saying>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Delta<'a> {
-    Text(#[serde(borrow)] Cow<'a, str>),
-    Part(#[serde(borrow)] Box<Part<'a>>),
-}
-
-/// The texts that a piece of an answer may hold, by any of their names.
-#[derive(Deserialize)]
-#[serde(default)]
-#[derive(Default)]
-struct Part<'a> {
-    #[serde(borrow)]
-    text: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    thinking: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    partial_json: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    content: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    reasoning_content: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    arguments: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    function: Option<Box<Part<'a>>>,
-    #[serde(borrow)]
-    tool_calls: Vec<Part<'a>>,
-}
-
-impl Saying<'_> {
+impl Saying {
     fn bytes(&self) -> usize {
-        let said = match &self.delta {
-            None => 0,
-            Some(Delta::Text(text)) => text.len(),
-            Some(Delta::Part(part)) => part.bytes(),
-        };
-        said + self.choices.iter().map(Saying::bytes).sum::<usize>()
+        said(&self.delta) + self.choices.iter().map(Saying::bytes).sum::<usize>()
     }
 }
 
-impl Part<'_> {
-    fn bytes(&self) -> usize {
-        let texts = [&self.text, &self.thinking, &self.partial_json, &self.content];
-        let texts = texts.into_iter().chain([&self.reasoning_content, &self.arguments]);
-        let said: usize = texts.flatten().map(|text| text.len()).sum();
-        let called = self.tool_calls.iter().map(Part::bytes).sum::<usize>();
-        said + called + self.function.as_ref().map_or(0, |function| function.bytes())
+/// How long all texts in it are, but for those that only name something.
+fn said(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(said).sum(),
+        Value::Object(fields) => {
+            let told = fields.iter().filter(|(name, _)| !NAMING.contains(&name.as_str()));
+            told.map(|(_, value)| said(value)).sum()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 
@@ -173,7 +143,7 @@ impl Meter {
         for sse::Event { data, .. } in events {
             self.told.take(&data);
             if data.contains("\"delta\"")
-                && let Ok(saying) = serde_json::from_str::<Saying<'_>>(&data)
+                && let Ok(saying) = serde_json::from_str::<Saying>(&data)
             {
                 self.said_bytes = self.said_bytes.saturating_add(saying.bytes() as u64);
             }
@@ -203,7 +173,7 @@ mod tests {
             for piece in STREAM.as_bytes().chunks(length) {
                 assert_eq!(course.push(piece).unwrap(), piece);
             }
-            assert_eq!((course.told(), course.said_bytes()), (Cost::default(), 9), "in pieces of {length}");
+            assert_eq!((course.told(), course.said_bytes()), (Cost::default(), 13), "in pieces of {length}");
             course.push(completed.as_bytes());
             assert_eq!(course.told(), cost(30, 12));
         }
@@ -221,7 +191,7 @@ mod tests {
                 format!(r#"{{"type":"content_block_delta","delta":{{"type":"{kind}","{name}":"four"}}}}"#);
             course.push(format!("data: {delta}\n\n").as_bytes());
         }
-        let chat = r#"{"choices":[{"delta":{"content":"two","reasoning_content":null,"tool_calls":[{"function":{"arguments":"{}"}}]}}]}"#;
+        let chat = r#"{"choices":[{"delta":{"content":"two","reasoning_content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"arguments":"{}"}}]}}]}"#;
         let mut other = Course::Events(Meter::default());
         other.push(format!("data: {chat}\n\n").as_bytes());
         assert_eq!((other.told(), other.said_bytes()), (Cost::default(), 5));

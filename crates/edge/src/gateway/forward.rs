@@ -142,7 +142,7 @@ fn asked(open: &Open, route: Route, body: Bytes) -> Result<Asked, Refusal> {
             Ok(post("chat/completions", request, Some(stream)))
         }
         // No request comes so far: nothing else is translated.
-        (Route::Responses | Route::Chat | Route::Messages, wire) => Err(Refusal::NoRoute(wire)),
+        (Route::Responses | Route::Chat | Route::Messages, _) => Err(Refusal::NoRoute(open.target.spoken)),
     }
 }
 

@@ -20,6 +20,38 @@ const NAME_CHARS_MAX: usize = 64;
 const TOOLS: [&str; 7] =
     ["function", "custom", "local_shell", "shell", "apply_patch", "tool_search", "namespace"];
 
+/// What a request for a chat completion may say beside its conversation and its tools.
+const COMPLETION: [&str; 15] = [
+    "tool_choice",
+    "parallel_tool_calls",
+    "response_format",
+    "max_completion_tokens",
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "stream",
+    "stream_options",
+    "reasoning_effort",
+    "stop",
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+    "user",
+];
+/// The same of Anthropic Messages.
+const QUESTION: [&str; 10] = [
+    "max_tokens",
+    "tool_choice",
+    "thinking",
+    "output_config",
+    "temperature",
+    "top_p",
+    "top_k",
+    "stop_sequences",
+    "stream",
+    "metadata",
+];
+
 /// Why a request is not sent on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unpermitted {
@@ -93,6 +125,7 @@ enum Place {
     Url,
     /// A request for a chat completion.
     Completion,
+    Model,
     /// A request of Anthropic Messages.
     Question,
     Customs,
@@ -118,16 +151,19 @@ impl Place {
             (Place::Tool, "environment") => Place::Environment,
             (Place::Environment, "type") => Place::EnvironmentType,
             (Place::Url, "url") => Place::Url,
-            // Servers that the provider asks, and a machine of its own.
-            (Place::Question, "mcp_servers" | "container") => Place::Absent,
-            // Searches that the provider makes.
-            (Place::Completion, "web_search_options" | "plugins") => Place::Absent,
             (Place::Completion, "store") => Place::Off,
+            (Place::Completion | Place::Question, "model") => Place::Model,
             (Place::Completion | Place::Question, "tools") => Place::Customs,
             (Place::Completion | Place::Question, "messages" | "system") => Place::Turn,
+            // These APIs are many providers', each with fields of its own: what nobody here knows may be a search, a server
+            // that the provider asks, or a machine of its own.
+            (Place::Completion, name) if COMPLETION.contains(&name) => Place::Free,
+            (Place::Question, name) if QUESTION.contains(&name) => Place::Free,
+            (Place::Completion | Place::Question, _) => Place::Absent,
             (Place::Custom, "type") => Place::CustomType,
             (Place::Turn, name) => match name {
-                "url" => Place::Url,
+                "url" | "file_data" => Place::Url,
+                name if name.ends_with("_url") => Place::Url,
                 "file_id" => Place::Absent,
                 // Of a call that was made: the agent's matter.
                 "input" => Place::Free,
@@ -273,6 +309,8 @@ impl<'de> Visitor<'de> for Look<'_> {
             Place::Url if text.starts_with("data:") => Ok(Found::Something),
             Place::Input | Place::Item | Place::Part | Place::PartType => Ok(Found::Something),
             Place::Turn | Place::Free => Ok(Found::Something),
+            // Where a provider gives a model a search of the web, it is by its name.
+            Place::Model if !folded(text).ends_with(":online") => Ok(Found::Something),
             _ => Err(self.misplaced()),
         }
     }

@@ -18,7 +18,7 @@ pub(super) enum Refusal {
     NotLoopback,
     /// It is no request of HTTP/1.1.
     Version,
-    /// There is no such route for a provider that speaks this.
+    /// There is no such route for an agent that speaks this.
     NoRoute(Wire),
     /// The body is too large.
     TooLarge,
@@ -63,7 +63,7 @@ impl Refusal {
             Refusal::NoRoute(wire) => {
                 let served = match wire {
                     Wire::Responses => "POST /v1/responses",
-                    Wire::Chat => "POST /v1/responses, POST /v1/chat/completions",
+                    Wire::Chat => "POST /v1/chat/completions",
                     Wire::Messages => "POST /v1/messages",
                 };
                 let message = format!("the gateway serves {served} and GET /v1/models only");

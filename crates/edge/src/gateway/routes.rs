@@ -99,19 +99,21 @@ fn welcome(server: &Server, head: &Parts, visit: &Visit) -> Result<Arc<Open>, Re
     let open = match bearer(&head.headers) {
         Some(token) => find(token),
         // Clients of that API have a header of their own for it.
-        None => only(&head.headers, API_KEY).and_then(find).filter(|open| open.target.wire == Wire::Messages),
+        None => {
+            only(&head.headers, API_KEY).and_then(find).filter(|open| open.target.spoken == Wire::Messages)
+        }
     };
     open.ok_or(Refusal::Unauthorized)
 }
 
 /// What it is for.
-fn route(head: &Parts, wire: Wire) -> Result<Route, Refusal> {
-    let route = match (&head.method, head.uri.path(), wire) {
-        (&Method::POST, "/v1/responses", Wire::Responses | Wire::Chat) => Route::Responses,
+fn route(head: &Parts, spoken: Wire) -> Result<Route, Refusal> {
+    let route = match (&head.method, head.uri.path(), spoken) {
+        (&Method::POST, "/v1/responses", Wire::Responses) => Route::Responses,
         (&Method::POST, "/v1/chat/completions", Wire::Chat) => Route::Chat,
         (&Method::POST, "/v1/messages", Wire::Messages) => Route::Messages,
         (&Method::GET, "/v1/models", _) => Route::Models,
-        _ => return Err(Refusal::NoRoute(wire)),
+        _ => return Err(Refusal::NoRoute(spoken)),
     };
     if head.headers.contains_key(CONTENT_ENCODING) {
         return Err(Refusal::Encoded);
@@ -168,7 +170,7 @@ async fn answered(
 }
 
 async fn admit(open: &Arc<Open>, head: &Parts, limit: Duration) -> Result<Admitted, Refusal> {
-    let route = route(head, open.target.wire)?;
+    let route = route(head, open.target.spoken)?;
     let place = open.place().ok_or(Refusal::Busy)?;
     // Until it is known how large it is, it is taken to be as large as it may be.
     let length = announced(&head.headers).unwrap_or(REQUEST_BYTES_MAX as u64);

@@ -58,18 +58,19 @@ impl Runs {
 pub(super) struct Target {
     pub(super) address: Address,
     pub(super) wire: Wire,
+    pub(super) spoken: Wire,
     pub(super) forms: Forms,
     key: Secret,
 }
 
 impl Target {
-    pub(super) fn new(upstream: Upstream) -> Result<Self, Unusable> {
+    pub(super) fn new(upstream: Upstream, spoken: Wire) -> Result<Self, Unusable> {
         let Upstream { base_url, wire, key } = upstream;
         let address = Address::parse(&base_url)?;
         if !is_key(key.expose()) {
             return Err(Unusable::Key);
         }
-        Ok(Target { address, wire, forms: Forms::of(&key), key })
+        Ok(Target { address, wire, spoken, forms: Forms::of(&key), key })
     }
 
     /// The header that holds the key, as what the provider speaks wants it. None is impossible: the key was looked at.

@@ -1,8 +1,8 @@
 //! What the gateway needs of a profile's secrets: the provider's address and its key.
 
 use runyard_backend::{NoKey, OPENAI_KEY, api_key};
-use runyard_domain::BackendProfile;
 use runyard_domain::run::{Failure, FailureKind};
+use runyard_domain::{BackendProfile, Wire};
 
 use crate::Secret;
 use crate::gateway::Upstream;
@@ -21,7 +21,7 @@ pub(super) fn upstream(
 ) -> Result<Upstream, Failure> {
     let name = profile.secrets_name();
     let auth = json_of(auth.expose()).map_err(|error| bad_form(name, AUTH, error))?;
-    let key = api_key(&auth).map_err(|why| no_key(name, why))?;
+    let key = api_key(&auth, profile.wire).map_err(|why| no_key(name, why))?;
     let configured = match (&profile.base_url, config) {
         (Some(url), _) => Some(url.clone()),
         (None, Some(config)) => {
@@ -36,9 +36,9 @@ pub(super) fn upstream(
 }
 
 /// Refuses an auth file in which there is neither a key nor a login.
-pub(super) fn check_credential(profile: &str, auth: &Secret) -> Result<(), Failure> {
+pub(super) fn check_credential(profile: &str, wire: Wire, auth: &Secret) -> Result<(), Failure> {
     let auth = json_of(auth.expose()).map_err(|error| bad_form(profile, AUTH, error))?;
-    match api_key(&auth) {
+    match api_key(&auth, wire) {
         Ok(_) | Err(NoKey::Login | NoKey::Several) => Ok(()),
         Err(NoKey::None) => Err(no_key(profile, NoKey::None)),
     }

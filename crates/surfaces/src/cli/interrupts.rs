@@ -1,6 +1,6 @@
 //! Ctrl-C and terminations: whoever works hears of them, and whoever does not take them in is ended.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use runyard_domain::Code;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -9,7 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 /// Ctrl-C or SIGTERM, as often as it comes. One that comes before the last was taken in ends the process at once.
 #[derive(Clone, Debug)]
-pub struct Interrupts(Arc<Mutex<CancellationToken>>);
+pub struct Interrupts(Arc<Mutex<Heard>>);
+
+#[derive(Debug, Default)]
+struct Heard {
+    next: CancellationToken,
+    terminated: bool,
+}
 
 impl Interrupts {
     /// Listens from now on.
@@ -21,11 +27,12 @@ impl Interrupts {
         // Registered before this returns: whoever sees what comes next may press Ctrl-C.
         if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) {
             std::thread::spawn(move || {
-                for _ in signals.forever() {
+                for signal in signals.forever() {
                     let next = heard.next();
                     if next.is_cancelled() {
                         std::process::exit(i32::from(Code::Cancelled.row().exit));
                     }
+                    heard.heard().terminated |= signal == SIGTERM;
                     next.cancel();
                 }
             });
@@ -35,12 +42,21 @@ impl Interrupts {
 
     /// Cancelled by the next one; it is so already where the last was not taken in.
     pub fn next(&self) -> CancellationToken {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.heard().next.clone()
     }
 
     /// The last one is taken in, and whoever asks from now on waits for another.
     pub fn take_in(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = CancellationToken::new();
+        self.heard().next = CancellationToken::new();
+    }
+
+    /// Whether one of them was a SIGTERM: that is meant for the whole command, whatever it takes in.
+    pub fn terminated(&self) -> bool {
+        self.heard().terminated
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

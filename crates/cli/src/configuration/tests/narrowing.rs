@@ -239,7 +239,7 @@ fn a_run_in_a_workspace_has_that_workspaces_project_and_no_other() {
     assert!(problems.is_some_and(|told| told.contains("did you mean \"runs_max\"?")));
 }
 
-const OURS: &str = "agent.ours.backend = \"native\"\nagent.ours.model = \"m\"\n";
+const OURS: &str = "agent.ours.backend = \"native\"\nagent.ours.model = \"m\"\nagent.ours.provider.base_url = \"http://x\"\n";
 
 /// A random file: any setting with any value that it takes, and rules.
 fn file() -> impl Strategy<Value = String> {
@@ -275,7 +275,9 @@ fn file() -> impl Strategy<Value = String> {
     };
     let keys = setting::SETTINGS.iter().filter(|setting| !matches!(setting.key, "database_url"));
     // The one agent of ours is always whole.
-    let keys = keys.filter(|setting| setting.section != setting::Section::Agent || setting.key != "model");
+    let keys = keys.filter(|setting| {
+        setting.section != setting::Section::Agent || !matches!(setting.key, "model" | "provider.base_url")
+    });
     let keys = keys.flat_map(|setting| {
         let names: &[&str] = match setting.section {
             setting::Section::Hub => &["hub"],

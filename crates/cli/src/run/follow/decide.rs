@@ -84,7 +84,7 @@ impl Following<'_> {
             screen: &mut self.screen,
             keyboard: &mut self.asking.keyboard,
         };
-        let mut listens = true;
+        let (mut listens, mut interrupted) = (true, false);
         let verdict = {
             let mut verdict = std::pin::pin!(desk.verdict(approval, &open.digest, wish));
             loop {
@@ -101,7 +101,10 @@ impl Following<'_> {
                         // Whoever follows finds out again.
                         Ok(None) | Err(_) => listens = false,
                     },
-                    () = next_interrupt.cancelled(), if !self.cancelled => break None,
+                    () = next_interrupt.cancelled(), if !self.cancelled => {
+                        interrupted = true;
+                        break None;
+                    }
                 }
             }
         };
@@ -116,7 +119,8 @@ impl Following<'_> {
             }
             None => {
                 self.asking.leave_off(&mut self.screen);
-                Reviewed::Gone
+                // Whoever interrupts has not decided: where the run goes on, it is asked again.
+                if interrupted { Reviewed::NotYet } else { Reviewed::Gone }
             }
         }
     }

@@ -222,7 +222,9 @@ fn unchunked(raw: &[u8]) -> (Vec<u8>, bool) {
 
 pub(super) fn pass(base_url: &str, wire: Wire) -> Pass {
     let upstream = Upstream { base_url: base_url.to_owned(), wire, key: Secret::new(KEY.into()) };
-    Pass { run: RunId::from_parts(1, &[7; 10]), upstream, tokens_left: None, socket: None }
+    // Whoever speaks Responses is translated for chat completions.
+    let spoken = if wire == Wire::Messages { wire } else { Wire::Responses };
+    Pass { run: RunId::from_parts(1, &[7; 10]), upstream, spoken, tokens_left: None, socket: None }
 }
 
 /// A gateway with a lease to this provider.

@@ -27,7 +27,7 @@ fn request(lease: &Lease, body: &str) -> String {
 async fn b12_messages_pass_byte_for_byte_with_the_key_in_the_header_of_their_api_and_are_counted() {
     let provider = Provider::streaming(&EVENTS).await;
     let lease = lease(&provider.base_url()).await;
-    let body = "{ \"model\":\"m\", \"messages\": [] , \"new field\": [1.0e3] }";
+    let body = "{ \"model\":\"m\", \"messages\": [] , \"stop_sequences\": [ \"\\u00e9\" ] }";
     let reply = ask_raw(&lease, request(&lease, body).as_bytes()).await;
     assert_eq!((reply.status, reply.whole, reply.body.as_str()), (200, true, EVENTS.concat().as_str()));
     let seen = &provider.seen()[0];

@@ -131,6 +131,7 @@ fn c11_what_makes_other_providers_reach_others_is_refused_by_name_and_the_rest_i
         (json!({"mcp_servers": [{"type": "url", "url": "https://evil"}]}), "mcp_servers"),
         (json!({"MCP_Servers": []}), "mcp_servers"),
         (json!({"container": "container_1"}), "container"),
+        (json!({"plugins": [{"id": "web"}]}), "plugins"),
         (json!({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}), "web_search_20250305"),
         (json!({"tools": [{"type": "web_fetch_20250910"}]}), "web_fetch_20250910"),
         (json!({"tools": [{"type": "code_execution_20250825"}]}), "code_execution_20250825"),
@@ -157,6 +158,12 @@ fn c11_what_makes_other_providers_reach_others_is_refused_by_name_and_the_rest_i
         (json!({"tools": [{"type": "mcp", "server_url": "https://evil"}]}), "mcp"),
         (json!({"tools": [{"type": "openrouter:web_search"}]}), "openrouter:web_search"),
         (chat(json!({"type": "image_url", "image_url": {"url": "https://evil/?x"}})), "url"),
+        (chat(json!({"type": "image_url", "image_url": "https://evil/?x"})), "image_url"),
+        (chat(json!({"type": "document_url", "document_url": "https://evil"})), "document_url"),
+        (chat(json!({"type": "file", "file": {"file_data": "https://evil"}})), "file_data"),
+        (json!({"search_parameters": {"mode": "on"}}), "search_parameters"),
+        (json!({"enable_search": true}), "enable_search"),
+        (json!({"model": "m:Online"}), "model"),
         (chat(json!({"type": "file", "file": {"file_id": "file-1"}})), "file_id"),
     ];
     for (body, named) in table {
