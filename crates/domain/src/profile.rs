@@ -148,4 +148,22 @@ mod tests {
             assert_eq!(serde_json::to_value(wire).unwrap(), word);
         }
     }
+
+    #[test]
+    fn a_wire_is_its_own_providers_and_chat_completions_are_everybodys() {
+        let addresses = [Wire::Responses, Wire::Chat, Wire::Messages].map(Wire::base_url);
+        assert_eq!(
+            addresses,
+            [Some("https://api.openai.com/v1"), None, Some("https://api.anthropic.com/v1")]
+        );
+    }
+
+    #[test]
+    fn a_profile_uses_its_own_secrets_unless_it_names_others() {
+        let own = BackendProfile { profile: "mine".into(), ..BackendProfile::default() };
+        assert_eq!(own.secrets_name(), "mine");
+        assert!(!serde_json::to_string(&own).unwrap().contains("\"secret\""));
+        let shared = BackendProfile { secret: Some("ours".into()), ..own };
+        assert_eq!(shared.secrets_name(), "ours");
+    }
 }
