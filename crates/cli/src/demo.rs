@@ -63,8 +63,8 @@ fn provider_command() -> Command {
     Command::new("provider")
         .about("Serve a scripted model on this machine, until Ctrl-C")
         .after_help(
-            "It speaks the Responses API, chat completions and Anthropic Messages. What it plays is said in the task, by a marker such as \
-             [[scenario:shell touch a.txt]]; without one it says a plain text. Each request is told on standard error in one \
+            "It speaks the Responses API, chat completions and Anthropic Messages. What it plays is said by the last marker in the \
+             conversation, such as [[scenario:shell touch a.txt]]; without one it says a plain text. Each request is told on standard error in one \
              line, without its key and its content.",
         )
         .args([listen, directory, keys, list])
