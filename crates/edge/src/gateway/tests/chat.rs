@@ -5,7 +5,7 @@ use runyard_domain::Wire;
 use serde_json::{Value, json};
 
 use super::harness::*;
-use crate::gateway::{Gateway, Lease};
+use crate::gateway::{Gateway, Lease, Pass};
 
 async fn chat_lease(base_url: &str) -> Lease {
     Gateway::new().open(pass(base_url, Wire::Chat)).await.unwrap()
@@ -174,4 +174,20 @@ async fn no_two_answers_have_the_same_id() {
         }
     }
     assert_eq!(ids.len(), 4);
+}
+
+/// What an agent speaks decides its one route: what is translated for it is looked at more closely than what passes.
+#[tokio::test]
+async fn b12_an_agent_on_a_chat_provider_has_the_route_of_what_it_speaks_and_no_other() {
+    let provider = Provider::answering("200 OK", "", "{}").await;
+    let chat = |lease: &Lease| request(lease, "{}").replace("/v1/responses", "/v1/chat/completions");
+    let translated = chat_lease(&provider.base_url()).await;
+    let refused = ask_raw(&translated, chat(&translated).as_bytes()).await;
+    assert_eq!(refused.code(), (404, "no_such_route".to_owned()));
+    let own = Pass { spoken: Wire::Chat, ..pass(&provider.base_url(), Wire::Chat) };
+    let own = Gateway::new().open(own).await.unwrap();
+    assert_eq!(ask(&own, "{}").await.code(), (404, "no_such_route".to_owned()));
+    assert_eq!(provider.seen(), [], "neither reached the provider");
+    assert_eq!(ask_raw(&own, chat(&own).as_bytes()).await.status, 200);
+    assert!(provider.seen()[0].head.starts_with("post /v1/chat/completions http/1.1\r\n"));
 }
