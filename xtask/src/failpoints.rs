@@ -1,4 +1,5 @@
-//! Failpoints against their list: each that is reached is listed, each that is listed is reached, and a test kills at each.
+//! Failpoints against their list: each that is reached is listed, each that is listed is reached, a test kills at each, and
+//! the hub commits nothing without one before and one after it.
 
 use std::collections::BTreeSet;
 
@@ -14,6 +15,11 @@ const LIST_END: &str = "];";
 const KILLS: &str = "crates/cli/tests/kills.rs";
 const KILLS_LOOP: &str = "in FAILPOINTS {";
 const CALL: &str = "failpoint::reach";
+/// Where the hub's commits are made, and by what.
+const COMMITS: &str = "crates/engine/src/";
+const COMMIT: &str = "append_until_known(";
+/// Within so many lines after a commit its failpoint stands.
+const AFTER_LINES: usize = 3;
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -44,10 +50,30 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         unreached
             .map(|(line, name)| Finding::new(LIST, *line, format!("failpoint `{name}` is reached nowhere"))),
     );
+    let committing = tree.rust().filter(|file| file.path.starts_with(COMMITS));
+    findings.extend(committing.flat_map(unguarded_commits));
     if !listed.is_empty() && !tree.find(KILLS).is_some_and(kills_at_each) {
         findings.push(Finding::new(KILLS, 1, format!("has to kill at each failpoint: `for … {KILLS_LOOP}`")));
     }
     findings
+}
+
+/// The commits that lack a failpoint directly before them, or one shortly after them.
+fn unguarded_commits(file: &File) -> Vec<Finding> {
+    let source = literals::without_tests(&file.text);
+    let lines: Vec<&str> = source.lines().collect();
+    let reaches = |line: &&str| line.contains(CALL);
+    let commits = lines.iter().enumerate().filter(|(_, line)| line.contains(COMMIT));
+    let unguarded = commits.filter(|(index, _)| {
+        let before = index.checked_sub(1).and_then(|before| lines.get(before)).is_some_and(reaches);
+        let after = lines.iter().skip(index + 1).take(AFTER_LINES).any(|line| reaches(&line));
+        !(before && after)
+    });
+    let finding = |(index, _)| {
+        let text = "a commit has a failpoint on the line before it and one right after it".to_owned();
+        Finding::new(&file.path, index + 1, text)
+    };
+    unguarded.map(finding).collect()
 }
 
 /// The listed names.
@@ -145,6 +171,26 @@ mod tests {
         let twice = (LIST, "pub const FAILPOINTS: &[&str] = &[\"a.b\", \"a.b\"];\n");
         let expected = "crates/backend/src/failpoint.rs:1: failpoint `a.b` is listed twice";
         check_tree(&[twice, KILLED, only_one], &[expected]);
+    }
+
+    #[test]
+    fn a_commit_of_the_hub_without_a_failpoint_on_each_side_of_it_is_found() {
+        let commit = "    let made = append_until_known(store, change).await?;\n";
+        let (before, after) = ("    failpoint::reach(\"a.b\");\n", "    failpoint::reach(\"c.d\");\n");
+        let path = "crates/engine/src/record.rs";
+        let found = |line: u32| {
+            format!("{path}:{line}: a commit has a failpoint on the line before it and one right after it")
+        };
+        let reached = ("crates/edge/src/b.rs", REACHED.1);
+        for (text, expected) in [
+            ([before, commit, after].concat(), None),
+            ([before, commit].concat(), Some(found(2))),
+            ([commit, after].concat(), Some(found(1))),
+            ([before, "    wait();\n", commit, after].concat(), Some(found(3))),
+        ] {
+            let expected: Vec<&str> = expected.as_deref().into_iter().collect();
+            check_tree(&[LISTED, KILLED, reached, (path, &text)], &expected);
+        }
     }
 
     #[test]

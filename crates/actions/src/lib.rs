@@ -9,6 +9,7 @@ mod ask;
 mod attempt;
 mod call_gate;
 mod caught;
+mod closest;
 mod command;
 mod concurrency;
 mod context;
@@ -37,6 +38,7 @@ pub use action::{
 };
 pub use ask::{Answer, Caller, QUESTIONS_MAX, Question, QuestionKind};
 pub use call_gate::CallGate;
+pub use closest::closest;
 pub use command::{CommandActionsError, command_actions};
 pub use context::{Artifacts, Context, Logger, ProgressReporter};
 pub use envelope::{Artifact, Envelope, Failure, LogEntry, LogLevel, Meta, Replayed};

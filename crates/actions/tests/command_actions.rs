@@ -459,10 +459,8 @@ fn what_is_wrong_with_a_declaration_is_said_with_its_place() {
     check("a = \"ü\" 1", "line 1, column 9");
     check("actions = 1", "\"actions\" is not a table");
     check("actions.a = 1", "\"actions.a\" is not a table");
-    check(
-        &action("comand = 1"),
-        "action \"a\" has an unknown key \"comand\"; the keys are title, description,",
-    );
+    check(&action("comand = 1"), "action \"a\" has an unknown key \"comand\"; did you mean \"command\"?");
+    check(&action("xyz = 1"), "action \"a\" has an unknown key \"xyz\"; the keys are title, description,");
     check(
         &action("timeout_ms = \"1s\""),
         "action \"a\": \"timeout_ms\" cannot be read: invalid type: string",

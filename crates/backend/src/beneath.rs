@@ -1,11 +1,15 @@
 //! Files of a run's directory, opened beneath it: part by part, following no link. Nothing here reaches outside.
 
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
+use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{self, Dir, FileType, Mode, OFlags};
+use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
+
+use crate::failpoint;
 
 /// What lies in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,12 +40,44 @@ pub fn read(root: &Path, path: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a file whole, with the folders on the way to it.
+/// Writes a file whole, with the folders on the way to it. Whenever the process dies, what it held before or all that it is to
+/// hold stands there.
 pub fn write(root: &Path, path: &str, content: &[u8]) -> io::Result<()> {
+    // Two writers of one file never share what they prepare.
+    static WRITING: Mutex<()> = Mutex::new(());
+    failpoint::reach("file.write");
     let (folder, name) = folder_of(root, path, Missing::Make)?;
-    let mut file = open_regular(&folder, &name, OFlags::WRONLY | OFlags::CREATE)?;
-    file.set_len(0)?;
-    file.write_all(content)
+    let mode = match open_regular(&folder, &name, OFlags::WRONLY) {
+        Ok(file) => Some(file.metadata()?.permissions()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    // The same name each time, so that what a death left is used up by the next attempt.
+    let prepared = format!(".runyard-{:016x}", hash_of(&name));
+    let prepare = || -> io::Result<()> {
+        let mut file = open_regular(&folder, &prepared, OFlags::WRONLY | OFlags::CREATE)?;
+        file.set_len(0)?;
+        if let Some(mode) = mode {
+            file.set_permissions(mode)?;
+        }
+        file.write_all(content)?;
+        failpoint::reach("file.prepared");
+        Ok(fs::renameat(&folder, &prepared, &folder, &name)?)
+    };
+    if let Err(error) = prepare() {
+        // Not what was wrong: that it could not be tidied up.
+        let _ = fs::unlinkat(&folder, &prepared, AtFlags::empty());
+        return Err(error);
+    }
+    failpoint::reach("file.written");
+    Ok(())
+}
+
+fn hash_of(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// What lies in a directory, by name, at most `entries_max` of it; `.` is the root itself.
@@ -121,6 +157,9 @@ fn open_regular(folder: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File>
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn root() -> tempfile::TempDir {
@@ -156,6 +195,20 @@ mod tests {
             assert_eq!(std::fs::read_to_string(root.path().join("a/b/c.txt")).unwrap(), content);
         }
         assert_eq!(read(root.path(), "a/b/c.txt", 3).unwrap(), b"sho");
+        assert_eq!(entries(root.path(), "a/b", 10).unwrap().len(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_file_keeps_its_mode_and_one_that_cannot_be_written_is_left_as_it_is() {
+        let root = root();
+        let script = root.path().join("run.sh");
+        std::fs::write(&script, "true\n").unwrap();
+        std::fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+        write(root.path(), "run.sh", b"false\n").unwrap();
+        assert_eq!(std::fs::metadata(&script).unwrap().permissions().mode() & 0o777, 0o755);
+        assert!(write(root.path(), "in", b"x").is_err(), "a directory stands there");
+        let names = entries(root.path(), ".", 10).unwrap().into_iter().map(|entry| entry.name);
+        assert_eq!(names.collect::<Vec<_>>(), ["in", "run.sh"]);
     }
 
     #[test]

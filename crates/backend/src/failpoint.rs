@@ -1,10 +1,14 @@
 //! Places where a test kills the process, to prove that a run survives a death anywhere. Debug builds only.
 
+use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Names the failpoint to die at, and at which time it is reached: `record.committed:3`.
 const VARIABLE: &str = "RUNYARD_FAILPOINT";
+/// Names a file that gets a line for every failpoint that is passed, so that a test knows how often it can kill at each.
+const COUNTS: &str = "RUNYARD_FAILPOINT_COUNTS";
 
 /// Every failpoint: one before and after each commit, and around each effect.
 pub const FAILPOINTS: &[&str] = &[
@@ -17,6 +21,7 @@ pub const FAILPOINTS: &[&str] = &[
     "link.decision",
     "link.close",
     "lease.acquired",
+    "lease.released",
     "checkout.made",
     "setup.ran",
     "setup.done",
@@ -24,7 +29,13 @@ pub const FAILPOINTS: &[&str] = &[
     "session.answer",
     "process.started",
     "process.ended",
+    "file.write",
+    "file.prepared",
+    "file.written",
+    "installation.commit",
+    "installation.committed",
     "audit.delivered",
+    "outbox.delivered",
     "apply.staged",
     "apply.begin",
     "apply.drafted",
@@ -45,6 +56,7 @@ pub fn reach(name: &'static str) {
     if !cfg!(debug_assertions) {
         return;
     }
+    note(name);
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     let armed = ARMED.get_or_init(|| {
         let text = std::env::var(VARIABLE).ok()?;
@@ -60,5 +72,18 @@ pub fn reach(name: &'static str) {
         loop {
             std::thread::park();
         }
+    }
+}
+
+/// Notes that a failpoint is passed, where somebody counts them.
+fn note(name: &'static str) {
+    static COUNTED: OnceLock<Option<File>> = OnceLock::new();
+    let counted = COUNTED.get_or_init(|| {
+        let path = std::env::var_os(COUNTS)?;
+        OpenOptions::new().create(true).append(true).open(path).ok()
+    });
+    if let Some(mut file) = counted.as_ref() {
+        // One write, so that lines of several threads do not mix.
+        let _ = file.write_all(format!("{name}\n").as_bytes());
     }
 }

@@ -121,6 +121,11 @@ impl Configuration {
         Ok(Configuration { data, base, layers, hub, edge, server, agents, backends, preparation })
     }
 
+    /// The data directory.
+    pub(crate) fn data(&self) -> &Path {
+        &self.data
+    }
+
     /// What the hub is told.
     pub(crate) fn hub(&self) -> &Hub {
         &self.hub

@@ -14,13 +14,12 @@ use sha2::{Digest, Sha256};
 use tokio::io::duplex;
 use tokio::task::JoinHandle;
 
-use crate::configuration::{Configuration, ConfigurationProblems};
+use crate::configuration::Configuration;
 use crate::database::{Database, Opened};
 use crate::home::Home;
 use crate::hub_here::Stay;
-use crate::projects::WorkspaceProjects;
-use crate::trust::TrustRecords;
-use crate::{installation, projects, wiring};
+use crate::projects::{WorkspaceProjects, audit_trust};
+use crate::{installation, wiring};
 
 /// The edge in the hub's own process.
 const EDGE: &str = "local";
@@ -83,8 +82,10 @@ impl Hub {
         let projects = WorkspaceProjects::new(configuration, &workspaces, engine.installation());
         let allowed = engine.workspaces().list().await;
         projects.look_at(allowed.map_err(EngineError::from).map_err(not_started)?).await;
-        engine.set_projects(Arc::new(projects));
-        audit_trust(home, engine.installation()).await?;
+        let projects = Arc::new(projects);
+        engine.set_projects(projects.clone());
+        projects.audit_own().await.map_err(EngineError::from).map_err(not_started)?;
+        audit_trust(home.path(), engine.installation()).await.map_err(not_started)?;
         let (home_of_redactor, key_of_redactor) = (home.clone(), key);
         let edge = Edge::new(EdgeOptions {
             id: edge_id,
@@ -111,12 +112,13 @@ impl Hub {
         });
         // A run whose edge is not there yet would be taken for one whose edge is gone.
         arrived(&engine).await?;
-        let background = if stay == Stay::ForOneCall {
+        let mut background = Vec::new();
+        if stay == Stay::ForOneCall {
             engine.stop();
-            Vec::new()
         } else {
-            engine.go().await.map_err(not_started)?
-        };
+            background.extend(engine.go().await.map_err(not_started)?);
+            background.push(tokio::spawn(projects.watch(engine.clone())));
+        }
         let runtime = wiring::hub_runtime(home, configuration, store, redactor, engine.clone());
         let runtime = runtime.map_err(|error| refused(format!("{error:#}")))?;
         Ok(Hub { engine, runtime, edge, link, background, _database: database })
@@ -157,15 +159,6 @@ async fn arrived(engine: &Engine) -> Result<(), ActionError> {
     tokio::time::timeout(STOP, came).await.map_err(late)
 }
 
-/// Keeps in the audit what people trust, each once: `runyard trust` works without a hub.
-async fn audit_trust(home: &Home, installation: &Installation) -> Result<(), ActionError> {
-    let records = TrustRecords::read(home.path()).map_err(|problem| ConfigurationProblems(vec![problem]))?;
-    for record in records.all() {
-        projects::audit(installation, record).await.map_err(EngineError::from).map_err(not_started)?;
-    }
-    Ok(())
-}
-
 /// The edge in this hub's process, by a name that no other hub on the same database has.
 fn edge_id(home: &Home, database: &Opened) -> anyhow::Result<String> {
     Ok(match database {
@@ -184,6 +177,7 @@ fn limits(configuration: &Configuration) -> Limits {
         runs_per_edge_max: hub.runs_max,
         accept_ms: hub.accept_ms,
         prepare_ms: hub.prepare_ms,
+        apply_ms: hub.apply_ms,
         close_ms: hub.stop_ms,
         park_after_ms: hub.park_after_ms,
         approval_expiry_ms: hub.approval_expiry_ms,

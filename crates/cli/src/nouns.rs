@@ -217,6 +217,13 @@ mod tests {
         check("runs show run_1 --output json", "call run-show --id=run_1 --output json");
         check("runs events --limit 5 run_1", "call run-events --limit 5 --id=run_1");
         check("runs turn run_1 more", "call run-command --kind=turn --id=run_1 --text=more");
+        check("runs steer run_1 left", "call run-command --kind=steer --id=run_1 --text=left");
+        check("runs interrupt run_1", "call run-command --kind=interrupt --id=run_1");
+        check("runs cancel run_1 --reason=no", "call run-cancel --id=run_1 --reason=no");
+        check("policy rm rul_1", "call policy-remove --id=rul_1");
+        check("tokens create ada viewer", "call token-create --name=ada --role=viewer");
+        check("tokens revoke ada", "call token-revoke --id=ada");
+        check("workspaces rm site", "call workspace-remove --id=site");
         check("runs finish run_1", "call run-command --kind=finish --id=run_1");
         check("policy add deny shell rm", "call policy-add --effect=deny --kind=shell --match=rm");
         let here = absolute(std::path::Path::new(".")).unwrap();

@@ -1,20 +1,29 @@
 //! The `runyard.toml` of workspaces, as far as it counts: until a person trusts it, it only narrows.
 //!
-//! It is looked at when the hub starts and whenever a run is made. What is narrowed are the agent profiles and the rules; an
-//! agent or a backend that only a project knows is none that a run can choose.
+//! It is looked at when the hub starts, whenever a run is made, and again when a file changes while the hub runs, so that what
+//! it says reaches the runs that are at work. What is narrowed are the agent profiles and the rules; an agent or a backend that
+//! only a project knows is none that a run can choose.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use runyard_domain::gate::{Effect, Rule, RuleKind, RuleText};
 use runyard_domain::run::Who;
 use runyard_domain::{Actor, AgentProfile, Preparation, Workspace};
 use runyard_edge::AllowList;
-use runyard_engine::{AuditFact, EngineError, Installation, InstallationError, Projects, TrustGiven};
+use runyard_engine::{
+    AuditFact, Engine, EngineError, Installation, InstallationError, PolicyRead, Projects, TrustGiven,
+};
 
-use crate::configuration::{Configuration, ConfigurationProblems, Origin};
-use crate::trust::Trusted;
+use crate::configuration::{Configuration, ConfigurationProblems, FILE_NAME, Origin, Problem, files_above};
+use crate::trust::{TrustRecords, Trusted, append_id};
+
+/// How often the files are looked at while a hub runs.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The configurations of the workspaces of this edge.
 pub(crate) struct WorkspaceProjects {
@@ -30,6 +39,27 @@ pub(crate) struct WorkspaceProjects {
 struct Found {
     rules: Vec<Rule>,
     preparation: Preparation,
+    /// How many runs of an agent profile may be active at a time, by its id.
+    runs_max: BTreeMap<String, usize>,
+}
+
+/// How files stood when they were looked at: when each changed, by its path.
+#[derive(Default, PartialEq)]
+struct Stamp(Vec<(PathBuf, i64, i64, u64)>);
+
+impl Stamp {
+    fn of(files: impl IntoIterator<Item = PathBuf>) -> Self {
+        let stamp = |path: PathBuf| {
+            let found = path.symlink_metadata().ok()?;
+            Some((path, found.ctime(), found.ctime_nsec(), found.ino()))
+        };
+        Stamp(files.into_iter().filter_map(stamp).collect())
+    }
+
+    /// When the latest of them changed.
+    fn changed_at(&self) -> (i64, i64) {
+        self.0.iter().map(|(_, seconds, nanos, _)| (*seconds, *nanos)).max().unwrap_or_default()
+    }
 }
 
 impl WorkspaceProjects {
@@ -61,15 +91,77 @@ impl WorkspaceProjects {
             Ok(configuration) => Found {
                 rules: rules_for(configuration, &workspace.label),
                 preparation: configuration.preparation().clone(),
+                runs_max: configuration
+                    .agents()
+                    .iter()
+                    .map(|(id, agent)| (id.clone(), agent.runs_max))
+                    .collect(),
             },
             // What it forbids is not known, so a person decides.
             Err(_) => Found {
                 rules: bound(Effect::Ask, &workspace.label).into_iter().collect(),
-                preparation: Preparation::default(),
+                ..Found::default()
             },
         };
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(workspace.label.clone(), found);
+        let rules = found.rules.clone();
+        let before =
+            self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(workspace.label.clone(), found);
+        if before.map_or_else(Vec::new, |before| before.rules) != rules {
+            let root = self.workspaces.root(workspace.id).await?;
+            let at = Stamp::of(files_above(&root, self.configuration.data()));
+            audit_policy(&self.installation, Some(&workspace.label), rules, &at).await?;
+        }
         read
+    }
+
+    /// Keeps in the audit which rules the hub's own file says.
+    pub(crate) async fn audit_own(&self) -> Result<(), InstallationError> {
+        let own = self.configuration.sourced().0.iter();
+        let own = own.filter(|rule| matches!(rule.origin, Origin::Data(_) | Origin::Environment(_)));
+        let rules: Vec<Rule> = own.map(|rule| rule.value.clone()).collect();
+        if rules.is_empty() {
+            return Ok(());
+        }
+        let at = Stamp::of([self.configuration.data().join(FILE_NAME)]);
+        audit_policy(&self.installation, None, rules, &at).await
+    }
+
+    /// Looks again, for as long as the hub runs, whenever one of the files changed or a person trusts another one.
+    pub(crate) async fn watch(self: Arc<Self>, engine: Engine) {
+        let mut seen = Stamp::default();
+        loop {
+            match self.look_again(&engine, &seen).await {
+                Ok(stamp) => seen = stamp,
+                Err(error) => tracing::error!(%error, "the projects' configurations cannot be looked at"),
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    async fn look_again(&self, engine: &Engine, seen: &Stamp) -> Result<Stamp, EngineError> {
+        let workspaces = engine.workspaces().list().await?;
+        let mut roots = Vec::new();
+        for workspace in &workspaces {
+            // One whose directory is gone says nothing.
+            roots.extend(self.workspaces.root(workspace.id).await.ok());
+        }
+        let data = self.configuration.data().to_owned();
+        let look = move || {
+            let files = roots.iter().flat_map(|root| files_above(root, &data));
+            Stamp::of(files.chain([TrustRecords::file(&data)]))
+        };
+        let Ok(stamp) = tokio::task::spawn_blocking(look).await else { return Ok(Stamp::default()) };
+        if stamp != *seen {
+            let before = self.rules();
+            self.look_at(workspaces).await;
+            if self.rules() != before {
+                engine.policy_changed().await;
+            }
+            if let Err(error) = audit_trust(self.configuration.data(), &self.installation).await {
+                tracing::error!(%error, "what is trusted cannot be recorded");
+            }
+        }
+        Ok(stamp)
     }
 
     async fn read(&self, workspace: &Workspace) -> Result<Configuration, EngineError> {
@@ -109,6 +201,11 @@ impl Projects for WorkspaceProjects {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.get(&workspace.label).map(|found| found.preparation.clone()).unwrap_or_default()
     }
+
+    fn runs_max(&self, workspace: &str, agent: &str) -> Option<usize> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.get(workspace)?.runs_max.get(agent).copied()
+    }
 }
 
 /// The rules that only the project sets, for its own workspace.
@@ -130,9 +227,39 @@ fn bound(effect: Effect, label: &str) -> Option<Rule> {
     Rule::try_from(text).ok()
 }
 
+/// Keeps in the audit what people trust and trust no longer, each once: `runyard trust` works without a hub.
+pub(crate) async fn audit_trust(data: &Path, installation: &Installation) -> Result<(), EngineError> {
+    let unreadable = |problem: Problem| EngineError::Invalid { path: "trust", message: problem.to_string() };
+    let records = TrustRecords::read(data).map_err(unreadable)?;
+    for record in records.all() {
+        audit(installation, record).await?;
+    }
+    for record in records.revoked() {
+        let by = Who::from(&Actor::owner(&record.by));
+        let fact = AuditFact::TrustRevoked(given(record));
+        installation.record_once(record.append_id("revoked"), &by, fact).await?;
+    }
+    Ok(())
+}
+
 /// Keeps in the audit that a person trusts a file, once.
-pub(crate) async fn audit(installation: &Installation, record: &Trusted) -> Result<(), InstallationError> {
-    let given = TrustGiven { path: record.path.display().to_string(), digest: record.digest.to_string() };
+async fn audit(installation: &Installation, record: &Trusted) -> Result<(), InstallationError> {
     let by = Who::from(&Actor::owner(&record.by));
-    installation.record_once(record.append_id(), &by, AuditFact::Trust(given)).await
+    installation.record_once(record.append_id("trust"), &by, AuditFact::Trust(given(record))).await
+}
+
+fn given(record: &Trusted) -> TrustGiven {
+    TrustGiven { path: record.path.display().to_string(), digest: record.digest.to_string() }
+}
+
+/// Keeps in the audit which rules count from now on. Who wrote them is not known, and the same file says them once.
+async fn audit_policy(
+    installation: &Installation,
+    workspace: Option<&str>,
+    rules: Vec<Rule>,
+    at: &Stamp,
+) -> Result<(), InstallationError> {
+    let said = format!("policy\n{workspace:?}\n{rules:?}\n{:?}", at.changed_at());
+    let fact = AuditFact::Policy(PolicyRead { workspace: workspace.map(str::to_owned), rules });
+    installation.record_once(append_id(&said), &Who::runyard(), fact).await
 }

@@ -14,7 +14,7 @@ use runyard_store::{Clock, SystemClock};
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun, local_actor, show_data};
 use serde_json::{Value, json};
 
-pub(crate) use self::records::{Digest, Standing, TrustRecords, Trusted};
+pub(crate) use self::records::{Digest, Standing, TrustRecords, Trusted, append_id};
 use crate::config_show::{redactor, shown};
 use crate::configuration::{
     ConfigurationProblems, Environment, FILE_NAME, Fault, Origin, Problem, ProjectLayer, files_above,
@@ -84,7 +84,8 @@ fn list(home: &Home) -> Result<Value, ActionError> {
 fn revoke(home: &Home, path: Option<&Path>) -> Result<Value, ActionError> {
     let file = named(home, path)?;
     home.make().map_err(|error| refused(error.into()))?;
-    match TrustRecords::revoke(home.path(), &file).map_err(refused)? {
+    let (by, now) = (&local_actor().id, SystemClock.now());
+    match TrustRecords::revoke(home.path(), &file, by, now).map_err(refused)? {
         Some(record) => Ok(json!({"path": record.path, "state": "revoked", "digest": record.digest})),
         None => Err(ActionError::new(Code::ValidationError, format!("{} is not trusted.", file.display()))),
     }

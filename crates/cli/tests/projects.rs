@@ -1,6 +1,7 @@
 //! The `runyard.toml` of a workspace counts for its runs: it narrows, and widens only when a person trusts it.
 //!
 //! clause: J06
+//! clause: C24
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -8,9 +9,10 @@ mod support;
 
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use support::{Home, Ran};
+use support::api::{self, Scripted};
+use support::{Home, Ran, eventually};
 
 /// A home with a workspace that has this configuration.
 struct Yard {
@@ -91,4 +93,54 @@ fn j06_a_project_that_cannot_be_read_makes_no_run() {
     assert_eq!((exit, code.as_str()), (2, "VALIDATION_ERROR"), "{message}");
     let (exit, code, message) = yard.run(&["policy", "test", "ls -la"]).failure();
     assert_eq!((exit, code.as_str()), (2, "VALIDATION_ERROR"), "{message}");
+}
+
+/// It asks for a command whenever a person said that it may go on.
+const PATIENT: &str = r#"
+[[turn]]
+[[turn.step]]
+shell = "echo one"
+[[turn.step]]
+ask = "Go on?"
+schema = { type = "string" }
+[[turn.step]]
+shell = "echo two"
+"#;
+
+#[test]
+fn c24_what_a_project_says_and_whether_it_is_trusted_reaches_a_run_that_is_running_and_is_in_the_audit() {
+    let profile = "on_reject = \"continue\"";
+    let yard = api::Yard::new("", &[Scripted { name: "patient", profile, script: PATIENT }]);
+    let file = yard.workspace.path().join("runyard.toml");
+    std::fs::write(&file, ALLOW).unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let command =
+        |arguments: &[&str]| Ran::of(yard.home.command(arguments).current_dir(yard.workspace.path())).data();
+    let (_hub, api) = yard.up();
+    // The hub runs already when its rule comes to count.
+    command(&["trust", "--confirm"]);
+    let rules = || -> Vec<Value> {
+        api.audit("audit.policy").iter().map(|entry| entry["what"]["rules"].clone()).collect()
+    };
+    eventually("the trusted rule counts", || (rules().len() == 1).then_some(()));
+    assert_eq!(rules()[0][0]["effect"], "allow");
+    let run = api.start("patient", yard.place());
+    let question = api.asked(&run, &[]);
+    let effects = || -> Vec<Value> {
+        let events = api.events(&run);
+        let judged = events.iter().filter(|event| event["payload"]["request"]["kind"] == "shell");
+        judged.map(|event| event["payload"]["effect"].clone()).collect()
+    };
+    assert_eq!(effects(), ["allow"]);
+    command(&["trust", "--revoke"]);
+    eventually("nothing of it counts any more", || (rules().last() == Some(&json!([]))).then_some(()));
+    let revoked = api.audit("audit.trust.revoked");
+    assert_eq!((revoked.len(), revoked[0]["by"]["kind"].as_str()), (1, Some("person")), "{revoked:?}");
+    std::fs::write(&file, DENY).unwrap();
+    let denies = || rules().last().is_some_and(|rules| rules[0]["effect"] == "deny");
+    eventually("what it denies counts without trust", || denies().then_some(()));
+    let answer = json!({"decision": "approve", "digest": question["digest"], "answer": "yes"});
+    api.post(&format!("/approvals/{}/resolve", question["id"].as_str().unwrap()), &answer);
+    api.until(&run, "completed");
+    assert_eq!(effects(), ["allow", "deny"]);
 }

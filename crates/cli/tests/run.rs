@@ -292,6 +292,9 @@ fn c12_an_approval_is_asked_on_the_terminal_with_its_exact_content() {
     assert!(place.folder.join("runyard-demo.md").exists());
     let raw = terminal.raw();
     assert!(raw.contains("\u{1b}[1;33mapproval needed:"), "no colours: {raw:?}");
+    // The progress line: what turns, the state and the time, taken away before anything else is printed.
+    let progress = ["preparing 0s", "running 0s"].map(|line| raw.contains(line));
+    assert!(progress.contains(&true), "no progress line: {raw:?}");
     let (exit, screen) = terminal.ended();
     assert_eq!(exit, Some(0), "{screen}");
     assert!(!screen.contains("running 0s") && screen.contains("approved by owner"), "{screen}");

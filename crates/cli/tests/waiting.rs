@@ -15,7 +15,9 @@ use serde_json::Value;
 use support::api::{Api, Scripted, Yard, times};
 use support::{Hub, eventually};
 
-/// Far more than a row needs, and far less than a session.
+/// Of a hub that starts with them: a row is read when somebody asks for it. Room for what the allocator does.
+const ROW_BYTES_MAX: u64 = 16 * 1024;
+/// Of the hub that ran them: far more than a row needs, and far less than a session.
 const RUN_BYTES_MAX: u64 = 256 * 1024;
 /// How many go through before anything is measured, so that caches and threads are there.
 const WARM: usize = 64;
@@ -183,7 +185,9 @@ fn c12_a_thousand_runs_wait_for_people_as_rows_and_all_complete_when_answered() 
         live / 1024,
         warm / 1024,
     );
-    assert!(each.max(each_live) < RUN_BYTES_MAX, "{each} and {each_live} bytes for each run that waits");
+    assert!(each_live < RUN_BYTES_MAX, "{each_live} bytes for each run that came to wait");
+    // With few of them a page of the allocator is more than a row.
+    assert!(count < 1_000 || each < ROW_BYTES_MAX, "{each} bytes for each run that waits");
     let ends = eventually("every decision is in the audit", || {
         let found = api.audit("audit.decision");
         (found.len() >= WARM + count).then_some(found)

@@ -1,21 +1,25 @@
 //! What there is to choose from: agents, edges, sessions. Backends have a module of their own.
 
+use std::collections::HashMap;
+
 use runyard_actions::{Action, ActionError, Context, DefinitionError, action};
 use runyard_domain::gate::Preset;
 use runyard_domain::run::OnReject;
-use runyard_domain::{AgentProfile, SessionId};
+use runyard_domain::{AgentProfile, RunId, SessionId, Timestamp};
 use runyard_engine::{EdgeInfo, Engine, EngineError, Standing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::failed::failed;
-use crate::page::{LIMIT_MAX, limit_default};
+use crate::page::{LIMIT_MAX, limit_default, page};
 use crate::run_view::{WorkspaceView, states};
-use crate::scope::bound_to;
+use crate::scope::{bound_to, id};
 
-/// Sessions are found among so many of the latest runs.
-const SESSION_RUNS_MAX: u32 = 1_000;
+/// Sessions are found among so many of the latest runs; older ones are found by their runs.
+const SESSION_RUNS_MAX: usize = 20_000;
+/// So many of them are read at a time.
+const RUNS_AT_ONCE: u32 = 1_000;
 
 pub(crate) fn actions() -> Vec<Result<Action, DefinitionError>> {
     vec![agent_list(), edge_list(), session_list(), session_close()]
@@ -129,6 +133,8 @@ async fn edge_list(ctx: &Context) -> Result<Edges, ActionError> {
 
 #[derive(Deserialize, JsonSchema)]
 struct SessionsInput {
+    /// Only sessions whose latest run is older than this one: the `next` of the page before.
+    before: Option<String>,
     /// How many at most.
     #[serde(default = "limit_default")]
     #[schemars(range(min = 1, max = LIMIT_MAX))]
@@ -139,10 +145,13 @@ struct SessionsInput {
 struct Sessions {
     /// The sessions of the latest runs, the latest first.
     sessions: Vec<SessionView>,
+    /// Where the next page begins; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
 /// A conversation that runs share, as its latest run shows it.
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct SessionView {
     /// Its id.
@@ -162,7 +171,7 @@ struct SessionView {
     last_event_at: String,
 }
 
-/// List the sessions of the latest runs.
+/// List the sessions of the latest 20,000 runs.
 #[action(
     crate = "runyard_actions",
     idempotency = "idempotent",
@@ -170,14 +179,27 @@ struct SessionView {
     http = "GET /api/v1/sessions"
 )]
 async fn session_list(input: SessionsInput, ctx: &Context) -> Result<Sessions, ActionError> {
+    let before = input.before.map(|text| id("before", &text)).transpose()?;
     let engine = ctx.service::<Engine>()?;
-    let runs = match bound_to(ctx.actor()) {
-        Some(own) => vec![engine.run(own).await.map_err(failed)?],
-        None => engine.runs(None, None, SESSION_RUNS_MAX).await.map_err(failed)?.0,
-    };
-    let mut sessions = sessions(&runs);
-    sessions.truncate(input.limit as usize);
-    Ok(Sessions { sessions })
+    let mut found = Found::default();
+    match bound_to(ctx.actor()) {
+        Some(own) => found.add(&[engine.run(own).await.map_err(failed)?]),
+        None => {
+            let mut last = None;
+            loop {
+                let (runs, more) = engine.runs(None, last, RUNS_AT_ONCE).await.map_err(failed)?;
+                found.add(&runs);
+                last = runs.last().map(|last| last.run.id);
+                let enough = found.older(before).count() > input.limit as usize;
+                if !more || runs.is_empty() || enough || found.runs >= SESSION_RUNS_MAX {
+                    break;
+                }
+            }
+        }
+    }
+    let (sessions, more) = page(found.older(before), input.limit);
+    let next = sessions.last().filter(|_| more).map(|last| last.last_run_id.clone());
+    Ok(Sessions { sessions, next })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -208,33 +230,62 @@ async fn session_close(input: SessionInput, ctx: &Context) -> Result<ClosedSessi
     Ok(ClosedSession { session: session.to_string() })
 }
 
-/// The sessions of these runs, which come newest first.
-fn sessions(runs: &[Standing]) -> Vec<SessionView> {
-    let mut found: Vec<(SessionId, SessionView, runyard_domain::Timestamp)> = Vec::new();
-    for standing in runs {
-        let (run, created) = (&standing.run, &standing.run.created);
-        match found.iter_mut().find(|(id, ..)| *id == created.session_id) {
-            Some((_, view, last)) => {
-                view.runs += 1;
-                *last = standing.updated_at.max(*last);
-            }
-            None => {
-                let view = SessionView {
-                    id: created.session_id.to_string(),
-                    agent_id: created.agent_id.clone(),
-                    workspace: (&created.workspace).into(),
-                    runs: 1,
-                    last_run_id: run.id.to_string(),
-                    state: run.state.name(),
-                    last_event_at: String::new(),
-                };
-                found.push((created.session_id, view, standing.updated_at));
+/// The sessions of the runs that were looked at so far, the latest first.
+#[derive(Default)]
+struct Found {
+    runs: usize,
+    sessions: Vec<Session>,
+    places: HashMap<SessionId, usize>,
+}
+
+struct Session {
+    last_run: RunId,
+    last_event_at: Timestamp,
+    view: SessionView,
+}
+
+impl Found {
+    /// Takes further runs, which come newest first.
+    fn add(&mut self, runs: &[Standing]) {
+        for standing in runs {
+            self.runs += 1;
+            let created = &standing.run.created;
+            match self.places.get(&created.session_id).and_then(|place| self.sessions.get_mut(*place)) {
+                Some(session) => {
+                    session.view.runs += 1;
+                    session.last_event_at = standing.updated_at.max(session.last_event_at);
+                }
+                None => {
+                    self.places.insert(created.session_id, self.sessions.len());
+                    self.sessions.push(Session::of(standing));
+                }
             }
         }
     }
-    let dated = |(_, view, last): (_, SessionView, runyard_domain::Timestamp)| SessionView {
-        last_event_at: last.to_string(),
-        ..view
-    };
-    found.into_iter().map(dated).collect()
+
+    /// Those whose latest run is older than this one.
+    fn older(&self, before: Option<RunId>) -> impl Iterator<Item = SessionView> {
+        let older = move |session: &&Session| before.is_none_or(|before| session.last_run < before);
+        self.sessions.iter().filter(older).map(|session| SessionView {
+            last_event_at: session.last_event_at.to_string(),
+            ..session.view.clone()
+        })
+    }
+}
+
+impl Session {
+    /// As its latest run shows it.
+    fn of(standing: &Standing) -> Self {
+        let (run, created) = (&standing.run, &standing.run.created);
+        let view = SessionView {
+            id: created.session_id.to_string(),
+            agent_id: created.agent_id.clone(),
+            workspace: (&created.workspace).into(),
+            runs: 1,
+            last_run_id: run.id.to_string(),
+            state: run.state.name(),
+            last_event_at: String::new(),
+        };
+        Session { last_run: run.id, last_event_at: standing.updated_at, view }
+    }
 }

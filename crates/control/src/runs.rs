@@ -3,7 +3,7 @@
 use runyard_actions::{Action, ActionError, Context, DefinitionError, action};
 use runyard_domain::ExecutionPolicy;
 use runyard_domain::run::CommandKind;
-use runyard_engine::{Engine, NewCommand, NewRun, Standing};
+use runyard_engine::{Engine, NewCancel, NewCommand, NewRun, Standing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -210,6 +210,7 @@ struct Cancel {
     crate = "runyard_actions",
     side_effects = "write",
     idempotency = "conditional",
+    owns_idempotency_key,
     permissions = ["runs.write"],
     http = "POST /api/v1/runs/{id}/cancel"
 )]
@@ -217,7 +218,8 @@ async fn run_cancel(input: Cancel, ctx: &Context) -> Result<RunAnswer, ActionErr
     let engine = ctx.service::<Engine>()?;
     let run = run_for(&engine, ctx.actor(), &input.id, ctx.action()).await?.run.id;
     let reason = input.reason.unwrap_or_else(|| format!("Cancelled by {}.", ctx.actor().id));
-    Ok((&engine.cancel(run, &reason, ctx.actor()).await.map_err(failed)?).into())
+    let cancel = NewCancel { reason, key: ctx.idempotency_key().map(str::to_owned) };
+    Ok((&engine.cancel(run, cancel, ctx.actor()).await.map_err(failed)?).into())
 }
 
 /// What can be said to a live run.

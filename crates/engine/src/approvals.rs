@@ -203,7 +203,7 @@ impl Engine {
             return Err(EngineError::StaleDigest { approval: id });
         }
         if let Some(resolved) = &record.resolved {
-            return same_or_refused(&record, resolved, &answer);
+            return same_or_refused(&record, resolved, &self.as_stored(answer));
         }
         check_answer(&record.asked.request, &answer)?;
         let approves = answer.decision == Decision::Approve;
@@ -249,7 +249,7 @@ impl Engine {
             Err(EngineError::Illegal(illegal)) => {
                 let record = self.approval(id).await?;
                 match &record.resolved {
-                    Some(resolved) => same_or_refused(&record, resolved, &answer),
+                    Some(resolved) => same_or_refused(&record, resolved, &self.as_stored(answer)),
                     None => Err(illegal.into()),
                 }
             }
@@ -259,6 +259,12 @@ impl Engine {
 }
 
 impl Engine {
+    /// An answer as it is stored, so that the same one again is known for the same.
+    fn as_stored(&self, answer: Resolve) -> Resolve {
+        let stored = |answer| self.recorder().redactor.json(answer).into_inner();
+        Resolve { answer: answer.answer.map(stored), ..answer }
+    }
+
     /// Refuses that whoever started a run, or the run whose changes it carries, approves what it asks; where the configuration
     /// says so.
     async fn check_not_own(&self, run: RunId, who: &str) -> Result<(), EngineError> {

@@ -56,6 +56,9 @@ impl Engine {
         }
         let ids: Vec<u64> = items.iter().map(|item| item.id).collect();
         self.recorder().store.delivered(&ids).await?;
+        if !items.is_empty() {
+            failpoint::reach("outbox.delivered");
+        }
         Ok(items.len())
     }
 

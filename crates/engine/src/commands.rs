@@ -26,6 +26,15 @@ pub struct NewCommand {
     pub key: Option<String>,
 }
 
+/// The end of a run that somebody wants.
+#[derive(Clone, Debug)]
+pub struct NewCancel {
+    /// Why.
+    pub reason: String,
+    /// The caller's idempotency key.
+    pub key: Option<String>,
+}
+
 impl Engine {
     /// Gives an instruction. The answer is the command's id, and whether its text was redacted.
     pub async fn command(
@@ -94,9 +103,21 @@ impl Engine {
         Ok((id, redacted))
     }
 
-    /// Ends a run.
-    pub async fn cancel(&self, run: RunId, reason: &str, actor: &Actor) -> Result<Standing, EngineError> {
-        let (by, reason) = (Who::from(actor), reason.to_owned());
+    /// Ends a run. Under the same key it is ended once, and the answer is where the run stands.
+    pub async fn cancel(
+        &self,
+        run: RunId,
+        cancel: NewCancel,
+        actor: &Actor,
+    ) -> Result<Standing, EngineError> {
+        let NewCancel { reason, key } = cancel;
+        let key = Key::of("run_cancel", actor, key.as_deref(), &serde_json::json!([run, reason]))?;
+        if let Some(Keyed { id, .. }) = self.kept(key.as_ref()).await? {
+            return self.run(id).await;
+        }
+        let kept = Keyed { id: run, redacted: false };
+        let result = key.map(|key| key.result(&self.recorder().redactor, &kept, self.now())).transpose()?;
+        let by = Who::from(actor);
         let decide = move |run: &Run, now| {
             if run.state.is_terminal() {
                 return Err(conflict(run, "it has ended"));
@@ -109,9 +130,16 @@ impl Engine {
             }
             let mut facts = withdrawn(run);
             facts.push(cancelled(run, by.clone(), &reason, None, now).into());
-            Ok(Decided { facts, result: None })
+            Ok(Decided { facts, result: result.clone() })
         };
-        let standing = self.recorder().head(run, decide).await?;
+        let standing = match self.recorder().head(run, decide).await {
+            // The same key at the same time: the first one counts.
+            Err(error) if key.is_some() => match self.kept::<RunId>(key.as_ref()).await? {
+                Some(Keyed { id, .. }) => return self.run(id).await,
+                None => return Err(error),
+            },
+            recorded => recorded?,
+        };
         self.changed(&standing);
         Ok(standing)
     }

@@ -109,6 +109,7 @@ impl<'a> Driver<'a> {
             None => Ok(()),
         };
         engine.recorder().store.release(run, generation).await.or_else(ignore_stale)?;
+        failpoint::reach("lease.released");
         outcome
     }
 

@@ -13,12 +13,13 @@ mod token;
 
 use std::sync::Arc;
 
+use runyard_backend::failpoint;
 use runyard_domain::gate::{Effect, Rule, RuleText, Scope};
 use runyard_domain::run::Who;
 use runyard_domain::{Actor, ActorKind, AppendId, EventId, RuleId, RunId, Timestamp, TokenId};
 use runyard_redact::Redactor;
 use runyard_store::{
-    Change, Clock, NewEvent, Place, Projection, Refusal, RunRow, StorageError, Store, Writes,
+    Appended, Change, Clock, NewEvent, Place, Projection, Refusal, RunRow, StorageError, Store, Writes,
     append_until_known,
 };
 use tokio::sync::watch;
@@ -26,8 +27,8 @@ use tokio::sync::watch;
 pub use audit::{AuditEntry, ENTRIES_MAX};
 pub use error::InstallationError;
 pub use fact::{
-    ActionRefused, AuditFact, ChangesApplied, DecisionMade, Listing, Login, SecretProjected, SessionClosed,
-    TrustGiven, WorkspaceChanged,
+    ActionRefused, AuditFact, ChangesApplied, DecisionMade, Listing, Login, PolicyRead, SecretProjected,
+    SessionClosed, TrustGiven, WorkspaceChanged,
 };
 pub use registry::{REGISTRY_BYTES_MAX, RULES_MAX, Registry, StoredRule, TOKENS_MAX};
 pub use token::{NAME_BYTES_MAX, Role, TokenInfo, TokenText, permissions};
@@ -247,7 +248,7 @@ impl Installation {
     ) -> Result<(), InstallationError> {
         let author =
             Author { by: by.clone(), now, event: fresh!(EventId, now), redactor: self.0.redactor.clone() };
-        let appended = append_until_known(&*self.0.store, || {
+        let appended = commit(&*self.0.store, || {
             let (author, decide) = (author.clone(), decide.clone());
             let decide = move |row: &RunRow| -> Result<Writes, Refusal> {
                 let registry = Registry::of(row)?;
@@ -276,7 +277,7 @@ async fn begin(store: &dyn Store, redactor: &Redactor, now: Timestamp) -> Result
     let author = Author { by: Who::runyard(), now, event: fresh!(EventId, now), redactor: redactor.clone() };
     let writes = author.writes(Registry::default(), RegistryFact::Opened(Opened {}))?;
     let append = fresh!(AppendId, now);
-    let begun = append_until_known(store, || {
+    let begun = commit(store, || {
         let place = Place::At(0, writes.clone());
         Change { run: INSTALLATION, append, generation: None, place }
     });
@@ -284,6 +285,14 @@ async fn begin(store: &dyn Store, redactor: &Redactor, now: Timestamp) -> Result
         Ok(_) | Err(StorageError::VersionConflict { .. }) => row(store).await,
         Err(error) => Err(error.into()),
     }
+}
+
+/// Appends to the installation's log, and returns when that is durable.
+async fn commit(store: &dyn Store, change: impl FnMut() -> Change) -> Result<Appended, StorageError> {
+    failpoint::reach("installation.commit");
+    let appended = append_until_known(store, change).await?;
+    failpoint::reach("installation.committed");
+    Ok(appended)
 }
 
 /// Who makes a change, and when: the same for every repetition of it.

@@ -52,7 +52,7 @@ pub use artifacts::{
 pub use calls::AgentCall;
 pub use carry::Carry;
 pub use catalog::Catalog;
-pub use commands::NewCommand;
+pub use commands::{NewCancel, NewCommand};
 pub use create::{CreatedRun, NewRun};
 pub use edges::EdgeInfo;
 pub use engine::{Engine, Figures};
@@ -60,9 +60,9 @@ pub use error::EngineError;
 pub use execution::Unscoped;
 pub use installation::{
     ActionRefused, AuditEntry, AuditFact, ChangesApplied, DecisionMade, ENTRIES_MAX, INSTALLATION,
-    Installation, InstallationError, Listing, Login, NAME_BYTES_MAX, REGISTRY_BYTES_MAX, RULES_MAX, Registry,
-    Role, SecretProjected, SessionClosed, StoredRule, TOKENS_MAX, TokenInfo, TokenText, TrustGiven,
-    WorkspaceChanged, is_installation, permissions,
+    Installation, InstallationError, Listing, Login, NAME_BYTES_MAX, PolicyRead, REGISTRY_BYTES_MAX,
+    RULES_MAX, Registry, Role, SecretProjected, SessionClosed, StoredRule, TOKENS_MAX, TokenInfo, TokenText,
+    TrustGiven, WorkspaceChanged, is_installation, permissions,
 };
 pub use media::image_size;
 pub use options::{EngineOptions, Limits};

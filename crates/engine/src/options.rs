@@ -46,6 +46,8 @@ pub struct Limits {
     pub accept_ms: u64,
     /// How long preparing may take.
     pub prepare_ms: u64,
+    /// How long applying may take before the run says that it is late.
+    pub apply_ms: u64,
     /// How long a session may take to close.
     pub close_ms: u64,
     /// After how long a session that waits for people is parked.
@@ -62,6 +64,7 @@ impl Default for Limits {
             runs_per_edge_max: 32,
             accept_ms: 30_000,
             prepare_ms: 10 * 60_000,
+            apply_ms: 10 * 60_000,
             close_ms: 60_000,
             park_after_ms: 60_000,
             approval_expiry_ms: 7 * 24 * 60 * 60 * 1000,

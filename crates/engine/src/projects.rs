@@ -20,6 +20,10 @@ pub trait Projects: Send + Sync {
 
     /// What prepares the checkouts of a workspace, as its configuration said when it was last looked at.
     fn preparation(&self, workspace: &Workspace) -> Preparation;
+
+    /// How many runs of an agent profile may be active at a time in the workspace of this label, as its configuration said
+    /// when it was last looked at; nothing where it says nothing.
+    fn runs_max(&self, workspace: &str, agent: &str) -> Option<usize>;
 }
 
 impl Engine {

@@ -20,6 +20,8 @@ const INBOX_KEPT: usize = 8;
 struct Place {
     edge: String,
     agent: String,
+    /// The workspace's label: its own configuration may want fewer at a time.
+    workspace: String,
 }
 
 struct Active {
@@ -108,7 +110,16 @@ impl Schedule {
             let of_agent = active.values().filter(|other| other.place.agent == place.agent).count();
             let agent_max =
                 engine.catalog().agents.get(&place.agent).map_or(usize::MAX, |agent| agent.runs_max);
-            on_edge < engine.limits().runs_per_edge_max && of_agent < agent_max
+            let in_place = active.values().filter(|other| {
+                (&other.place.agent, &other.place.workspace) == (&place.agent, &place.workspace)
+            });
+            let project_max = engine
+                .projects()
+                .and_then(|projects| projects.runs_max(&place.workspace, &place.agent))
+                .unwrap_or(usize::MAX);
+            on_edge < engine.limits().runs_per_edge_max
+                && of_agent < agent_max
+                && in_place.count() < project_max
         };
         let run = books.waiting.iter().find(|(_, place)| fits(place, &books.active)).map(|(run, _)| *run)?;
         let place = books.waiting.remove(&run)?;
@@ -168,7 +179,9 @@ impl Engine {
             // Its hub is told by the store.
             return;
         }
-        let place = Place { edge: plan.edge_id.clone(), agent: standing.run.created.agent_id.clone() };
+        let created = &standing.run.created;
+        let (agent, workspace) = (created.agent_id.clone(), created.workspace.label.clone());
+        let place = Place { edge: plan.edge_id.clone(), agent, workspace };
         self.schedule().tell_or_wait(run, place);
         self.pump();
     }

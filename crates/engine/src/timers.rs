@@ -4,7 +4,8 @@
 //! is not one of them: that is for whoever drives it.
 
 use runyard_domain::run::{
-    ApprovalResolved, Asked, Failure, FailureKind, Resolution, Run, RunEvent, RunState, RuntimeError, Who,
+    ApprovalResolved, Asked, Degraded, Failure, FailureKind, Resolution, Run, RunEvent, RunState,
+    RuntimeError, Who,
 };
 use runyard_domain::{ApprovalId, Code, Timestamp};
 use runyard_redact::Safe;
@@ -22,6 +23,8 @@ const RUN: &str = "run";
 const PHASE: &str = "phase";
 /// How long it is kept open for a further turn.
 const OPEN: &str = "open";
+/// What is said of a run whose changes take longer to be applied than they may.
+const APPLYING_LATE: &str = "Applying takes longer than allowed. It is not stopped half way: look at the edge and at the disk of the workspace.";
 /// An approval; its id stands behind it.
 const EXPIRY: &str = "expiry:";
 
@@ -83,9 +86,13 @@ fn run_timers(run: &Run, limits: &Limits) -> RunTimers {
             RunTimers { run_ms: Some(left), phase_ms: Some(limits.prepare_ms) }
         }
         RunState::Running => RunTimers { run_ms: Some(left), phase_ms: None },
-        // Waiting for a place or for people counts toward no deadline, and what is being applied is not stopped half way.
+        // What is being applied is not stopped half way; that it is late is said, once.
+        RunState::Applying { .. } => {
+            let said = run.degraded.iter().any(|reason| reason == APPLYING_LATE);
+            RunTimers { run_ms: None, phase_ms: (!said).then_some(limits.apply_ms) }
+        }
+        // Waiting for a place or for people counts toward no deadline.
         RunState::Created
-        | RunState::Applying { .. }
         | RunState::Planned
         | RunState::NeedsApproval { .. }
         | RunState::Completed
@@ -134,6 +141,9 @@ pub(crate) fn fire(
     // It may have gone on between the look at the timers and this.
     if ms.is_none_or(|ms| now < run.entered_at.plus_ms(ms)) {
         return Err(stale());
+    }
+    if let RunState::Applying { .. } = run.state {
+        return Ok(vec![RunEvent::Degraded(Degraded { reason: APPLYING_LATE.to_owned() }).into()]);
     }
     let what = match name {
         RUN => "The run took longer than its execution policy allows.",

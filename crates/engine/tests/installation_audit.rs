@@ -9,7 +9,7 @@ use runyard_domain::run::{Resolution, Who};
 use runyard_domain::{Actor, AppendId, ApprovalId, Code, EventId, RunId, Timestamp, WorkspaceId};
 use runyard_engine::{
     ActionRefused, AuditFact, ChangesApplied, DecisionMade, INSTALLATION, Installation, InstallationError,
-    Listing, Login, Role, SecretProjected, TrustGiven, WorkspaceChanged,
+    Listing, Login, PolicyRead, Role, SecretProjected, TrustGiven, WorkspaceChanged,
 };
 use runyard_redact::{Redactor, Safe, TagKey};
 use runyard_store::{Change, ManualClock, MemoryStore, NewEvent, Place, StorageError, Store, Writes};
@@ -122,6 +122,12 @@ async fn c24_every_kind_of_entry_says_who_did_what() {
     let trust = TrustGiven { path: "demo/runyard.toml".to_owned(), digest: "d2".to_owned() };
     installation.record(&ada(), AuditFact::Trust(trust)).await.unwrap();
     expect("audit.trust", &by_ada, json!({"path": "demo/runyard.toml", "digest": "d2"}));
+    let revoked = TrustGiven { path: "demo/runyard.toml".to_owned(), digest: "d2".to_owned() };
+    installation.record(&ada(), AuditFact::TrustRevoked(revoked)).await.unwrap();
+    expect("audit.trust.revoked", &by_ada, json!({"path": "demo/runyard.toml", "digest": "d2"}));
+    let read = PolicyRead { workspace: Some("demo".to_owned()), rules: Vec::new() };
+    installation.record(&Who::runyard(), AuditFact::Policy(read)).await.unwrap();
+    expect("audit.policy", &by_runyard, json!({"workspace": "demo", "rules": []}));
     let workspace_id = WorkspaceId::from_parts(3, &[3; 10]);
     let change = WorkspaceChanged { change: Listing::Added, workspace_id, label: "demo".to_owned() };
     installation.record(&ada(), AuditFact::Workspace(change)).await.unwrap();

@@ -13,9 +13,12 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use runyard_domain::gate::Rule;
 use runyard_domain::{AgentProfile, Preparation, Workspace};
-use runyard_engine::{Engine, EngineError, Projects};
+use runyard_engine::{Engine, EngineError, NewRun, Projects};
 
 use support::{PlayedEdge, World, new_run, person};
+
+/// How many runs of the agent `demo` may be active in the workspace.
+const RUNS_MAX: usize = 2;
 
 /// The configuration of the one workspace: what it says each time it is asked, the last for ever.
 struct Configured(Mutex<VecDeque<Preparation>>);
@@ -33,6 +36,10 @@ impl Projects for Configured {
     fn preparation(&self, _: &Workspace) -> Preparation {
         let mut said = self.0.lock().unwrap();
         if said.len() > 1 { said.pop_front().unwrap() } else { said[0].clone() }
+    }
+
+    fn runs_max(&self, _: &str, agent: &str) -> Option<usize> {
+        (agent == "demo").then_some(RUNS_MAX)
     }
 }
 
@@ -75,4 +82,20 @@ async fn c05_a_preparation_that_changed_after_it_was_planned_ends_the_run() {
     let run = support::until(&engine, made.standing.run.id, "failed").await;
     let failure = format!("{:?}", run.state);
     assert!(failure.contains("changed after the run was planned"), "{failure}");
+}
+
+#[tokio::test]
+async fn runs_beyond_what_their_project_wants_at_a_time_wait_and_those_of_another_agent_do_not() {
+    let (engine, mut edge) = hub(false, [Preparation::default()]).await;
+    for _ in 0..=RUNS_MAX {
+        engine.create_run(new_run("look"), &person()).await.unwrap();
+    }
+    let other = NewRun { agent: "patient".into(), ..new_run("look") };
+    engine.create_run(other, &person()).await.unwrap();
+    let mut opened = Vec::new();
+    for _ in 0..=RUNS_MAX {
+        opened.push(edge.opened().await.agent_id);
+    }
+    assert_eq!(opened.iter().filter(|agent| *agent == "demo").count(), RUNS_MAX);
+    assert_eq!(engine.figures().runs_waiting, 1);
 }

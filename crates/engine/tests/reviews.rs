@@ -11,7 +11,9 @@ use runyard_domain::run::{ApplyStatus, CommandKind, DiffState, Failure, RunState
 use runyard_domain::{
     Approval, Code, Comment, DiffFile, DiffStats, DiffText, ExecutionPolicy, RunId, SelectedFile,
 };
-use runyard_engine::{ApprovalRecord, Decision, Engine, EngineError, NewCommand, NewRun, Resolve};
+use runyard_engine::{
+    ApprovalRecord, Decision, Engine, EngineError, Limits, NewCancel, NewCommand, NewRun, Resolve,
+};
 use support::*;
 
 const DIGEST: &str = "digest of the changes";
@@ -239,10 +241,32 @@ async fn c22_a_further_turn_withdraws_what_was_asked_and_nothing_stops_an_apply_
     answer(&engine, approve()).await;
     let open = edge.opened().await;
     edge.recorded(&open, 1, vec![applying()]).await;
-    let refused = engine.cancel(open.run, "stop", &person()).await.unwrap_err();
+    let stop = NewCancel { reason: "stop".into(), key: None };
+    let refused = engine.cancel(open.run, stop, &person()).await.unwrap_err();
     assert_eq!(refused.code(), Code::Conflict);
     let refused = engine.command(open.run, turn("more"), &person()).await.unwrap_err();
     assert_eq!(refused.code(), Code::Conflict);
+}
+
+#[tokio::test]
+async fn c05_an_apply_that_takes_too_long_says_so_once_and_goes_on() {
+    let limits = Limits { apply_ms: 20, ..Limits::default() };
+    let (engine, mut edge) = World { checkout: true, limits, ..World::default() }.hub_and_edge().await;
+    let open = reviewing(&engine, &mut edge, new()).await;
+    found(&mut edge, &open).await;
+    answer(&engine, approve()).await;
+    let open = edge.opened().await;
+    edge.recorded(&open, 1, vec![applying()]).await;
+    let late = |kinds: &[String]| kinds.iter().filter(|kind| *kind == "run.degraded").count();
+    while late(&kinds(&engine, open.run).await) == 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let run = engine.run(open.run).await.unwrap().run;
+    assert_eq!(run.state.name(), "applying", "nothing stops it half way");
+    assert!(run.degraded.iter().any(|reason| reason.contains("Applying takes longer")), "{:?}", run.degraded);
+    // A timer that is still due would be fired again by now.
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    assert_eq!(late(&kinds(&engine, open.run).await), 1, "it is said once");
 }
 
 #[tokio::test]

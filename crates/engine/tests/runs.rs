@@ -9,8 +9,12 @@ use runyard_backend::{Command, Resumes, Signal};
 use runyard_domain::run::DecisionScope;
 use runyard_domain::run::{CommandKind, Resolution, RunState, TurnOutcome};
 use runyard_domain::{Actor, Approval, Code, ExecutionPolicy, RunId};
-use runyard_engine::{Decision, Engine, EngineError, Limits, NewCommand, NewRun, Resolve};
+use runyard_engine::{Decision, Engine, EngineError, Limits, NewCancel, NewCommand, NewRun, Resolve};
 use support::*;
+
+fn cancel(reason: &str) -> NewCancel {
+    NewCancel { reason: reason.to_owned(), key: None }
+}
 
 fn answer(decision: Decision, digest: &str) -> Resolve {
     Resolve::new(decision, digest)
@@ -136,7 +140,7 @@ async fn c22_a_cancelled_run_takes_no_late_output_and_refuses_commands_with_its_
     let (engine, mut edge) = World::default().hub_and_edge().await;
     let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
     let open = edge.start().await;
-    engine.cancel(run, "no longer wanted", &person()).await.unwrap();
+    engine.cancel(run, cancel("no longer wanted"), &person()).await.unwrap();
     edge.report(&open, 4, vec![call("c", false)]).await;
     loop {
         match edge.hear().await {
@@ -154,8 +158,47 @@ async fn c22_a_cancelled_run_takes_no_late_output_and_refuses_commands_with_its_
     let error = engine.command(run, turn, &person()).await.unwrap_err();
     assert_eq!(error.code(), Code::Conflict);
     assert!(error.to_string().contains("cancelled"), "{error}");
-    let error = engine.cancel(run, "again", &person()).await.unwrap_err();
+    let error = engine.cancel(run, cancel("again"), &person()).await.unwrap_err();
     assert_eq!(error.code(), Code::Conflict);
+}
+
+#[tokio::test]
+async fn c22_every_instruction_under_the_same_key_is_given_once() {
+    let world = World::default();
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    edge.recorded(&open, 4, vec![Report::Signal(Signal::TurnStarted { command: None })]).await;
+    for (kind, text) in [
+        (CommandKind::Turn, Some("more")),
+        (CommandKind::Steer, Some("left")),
+        (CommandKind::Interrupt, None),
+    ] {
+        let command = || NewCommand { kind, text: text.map(str::to_owned), key: Some("the-key".into()) };
+        let keyed = |key: &str| NewCommand { key: Some(format!("{key}-{kind:?}")), ..command() };
+        let first = engine.command(run, keyed("a"), &person()).await.unwrap();
+        assert_eq!(engine.command(run, keyed("a"), &person()).await.unwrap(), first, "{kind:?}");
+        let others = NewCommand { text: text.map(|_| "other".to_owned()), ..keyed("a") };
+        if text.is_some() {
+            let taken = engine.command(run, others, &person()).await.unwrap_err();
+            assert!(matches!(taken, EngineError::KeyTaken), "{taken}");
+        }
+    }
+    let keyed = |reason: &str| NewCancel { key: Some("c".into()), ..cancel(reason) };
+    let somebody = person();
+    let enough = || engine.cancel(run, keyed("enough"), &somebody);
+    let (one, other) = tokio::join!(enough(), enough());
+    assert_eq!(one.unwrap().sequence, other.unwrap().sequence);
+    let taken = engine.cancel(run, keyed("another reason"), &person()).await.unwrap_err();
+    assert!(matches!(taken, EngineError::KeyTaken), "{taken}");
+    let recorded = kinds(&engine, run).await;
+    let count = |kind: &str| recorded.iter().filter(|recorded| *recorded == kind).count();
+    assert_eq!((count("run.command.received"), count("run.cancelled")), (3, 1));
+    engine.stop();
+    drop(edge);
+    let engine = world.hub().await;
+    let again = engine.cancel(run, keyed("enough"), &person()).await.unwrap();
+    assert_eq!(again.run.state.name(), "cancelled", "the key outlives its hub");
 }
 
 #[tokio::test]
@@ -595,6 +638,33 @@ async fn c12_a_question_is_answered_by_its_schema() {
     assert!(
         matches!(edge.hear().await, ToEdge::Decision { answer, .. } if answer.answer == Some("left".into()))
     );
+}
+
+#[tokio::test]
+async fn c12_the_same_answer_again_is_fine_also_where_it_is_stored_without_its_secret() {
+    use runyard_domain::gate::{Question, Request, Risk};
+    let (engine, mut edge) = World::default().hub_and_edge().await;
+    engine.create_run(new_run("x"), &person()).await.unwrap();
+    let open = edge.start().await;
+    let question =
+        Question { prompt: "Which key?".into(), answer_schema: serde_json::json!({"type": "string"}) };
+    let asked = Report::Asked {
+        key: "q".into(),
+        request: Request::Question(question),
+        redacted: false,
+        digest: "d".into(),
+        risk: Risk::Low,
+        reason: "a question".into(),
+    };
+    edge.recorded(&open, 4, vec![asked]).await;
+    let id = only_open(&engine).await.asked.approval_id;
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    let with = |answer: &str| Resolve { answer: Some(answer.into()), ..Resolve::new(Decision::Approve, "d") };
+    let stored = engine.resolve(id, with(&secret), &person()).await.unwrap();
+    assert!(!format!("{stored:?}").contains(&secret), "it is not stored as it came");
+    engine.resolve(id, with(&secret), &person()).await.unwrap();
+    let other = engine.resolve(id, with("another"), &person()).await.unwrap_err();
+    assert!(matches!(other, EngineError::Decided { .. }), "{other}");
 }
 
 #[tokio::test]

@@ -143,8 +143,11 @@ async fn c22_an_ended_run_takes_no_command_and_names_its_state() {
     conflict(&served.owner().post(&commands, other).await);
     let empty = served.owner().post(&commands, json!({ "kind": "turn" })).await.issue();
     assert_eq!(empty.0, "text");
-    let ended =
-        served.owner().post(&format!("/runs/{run}/cancel"), json!({ "reason": "Enough." })).await.data();
+    let enough = json!({ "reason": "Enough.", "idempotencyKey": "k2" });
+    let cancel = format!("/runs/{run}/cancel");
+    let ended = served.owner().post(&cancel, enough.clone()).await.data();
+    assert_eq!(served.owner().post(&cancel, enough).await.data(), ended, "the same key ends it once");
+    conflict(&served.owner().post(&cancel, json!({ "reason": "Other.", "idempotencyKey": "k2" })).await);
     assert_eq!([&ended["run"]["state"], &ended["run"]["message"]], [&json!("cancelled"), &json!("Enough.")]);
     for (path, body) in
         [(commands, json!({ "kind": "interrupt" })), (format!("/runs/{run}/cancel"), json!({}))]
@@ -214,6 +217,14 @@ async fn lists_come_in_pages_and_filters_are_checked() {
     assert_eq!(served.owner().get("/approvals?state=approved").await.issue().0, "state");
     let sessions = served.owner().get("/sessions").await.data();
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 3);
+    let last_of = |page: &Value| -> Vec<String> {
+        let sessions = page["sessions"].as_array().unwrap().iter();
+        sessions.map(|session| session["lastRunId"].as_str().unwrap().to_owned()).collect()
+    };
+    let first = served.owner().get("/sessions?limit=2").await.data();
+    assert_eq!((last_of(&first), first["next"].as_str()), (runs[..2].to_vec(), Some(runs[1].as_str())));
+    let second = served.owner().get(&format!("/sessions?limit=2&before={}", runs[1])).await.data();
+    assert_eq!((last_of(&second), &second["next"]), (runs[2..].to_vec(), &Value::Null));
     served.owner().post(&format!("/runs/{}/cancel", runs[0]), json!({})).await.data();
     let going_on = json!({ "task": "more", "agent": "demo", "workspace": "site", "continues": runs[0] });
     let next = served.owner().post("/runs", going_on).await.data()["run"].take();
@@ -223,6 +234,10 @@ async fn lists_come_in_pages_and_filters_are_checked() {
         (&sessions["sessions"][0]["runs"], &sessions["sessions"][0]["lastRunId"]),
         (&json!(2), &next["id"])
     );
+    // A session stands where its latest run does, and comes once.
+    let older =
+        served.owner().get(&format!("/sessions?before={}", next["id"].as_str().unwrap())).await.data();
+    assert_eq!(last_of(&older), runs[1..]);
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use clap::{Arg, ArgMatches, Command};
-use runyard_actions::{Action, ActionError, Envelope, Invocation, Issue, Runtime};
+use runyard_actions::{Action, ActionError, Envelope, Invocation, Issue, Runtime, closest};
 use runyard_domain::{Actor, Code, Surface};
 use serde_json::Value;
 
@@ -153,8 +153,10 @@ impl Cli {
     fn unknown(&self, command: &str) -> String {
         let (commands, actions) = (self.command_names(), self.action_names());
         let known = [commands, actions.clone()].concat();
-        let hint = match closest(&flags::kebab(command), &known) {
-            Some(action) if actions.contains(action) => format!("Did you mean \"call {action}\"?"),
+        let hint = match closest(&flags::kebab(command), known.iter().map(String::as_str)) {
+            Some(action) if actions.iter().any(|known| known == action) => {
+                format!("Did you mean \"call {action}\"?")
+            }
             Some(command) => format!("Did you mean \"{command}\"?"),
             None => format!("\"{} --help\" lists the commands.", self.name),
         };
@@ -233,15 +235,6 @@ fn output_flag() -> Arg {
         .value_name("FORMAT")
         .value_parser(["text", "json", "ndjson"])
         .help("How to show the result; text on a terminal, else json")
-}
-
-/// The name that was probably meant.
-fn closest<'a>(asked: &str, known: &'a [String]) -> Option<&'a String> {
-    let (similarity, name) = known
-        .iter()
-        .map(|name| (strsim::jaro_winkler(asked, name), name))
-        .max_by(|one, other| one.0.total_cmp(&other.0))?;
-    (similarity > 0.8).then_some(name)
 }
 
 /// Shows why an application cannot even start, in the form that its command line asks for, and gives the exit code.

@@ -4,7 +4,15 @@ use std::io;
 use std::path::PathBuf;
 
 use super::declaration::KEYS;
-use crate::DefinitionError;
+use crate::{DefinitionError, closest};
+
+/// The key that was probably meant, else all that there are, as a part of a sentence.
+fn meant(key: &str) -> String {
+    match closest(key, KEYS.iter().copied()) {
+        Some(meant) => format!("; did you mean \"{meant}\"?"),
+        None => format!("; the keys are {}", KEYS.join(", ")),
+    }
+}
 
 /// Why the actions of a document could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +34,7 @@ pub enum CommandActionsError {
         key: String,
     },
     /// An action has a key that means nothing.
-    #[error("action \"{action}\" has an unknown key \"{key}\"; the keys are {}", KEYS.join(", "))]
+    #[error("action \"{action}\" has an unknown key \"{key}\"{}", meant(key))]
     UnknownKey {
         /// The action.
         action: String,

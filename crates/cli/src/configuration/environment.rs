@@ -5,10 +5,11 @@ use std::ffi::OsString;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use runyard::closest;
 use serde_json::{Value, json};
 
 use super::origin::{Origin, Sourced};
-use super::problem::{Fault, Problem, closest};
+use super::problem::{Fault, Problem};
 use super::setting::{Kind, Section, Setting};
 
 const PREFIX: &str = "RUNYARD_";
@@ -45,8 +46,8 @@ impl Environment {
         let known: Vec<String> = settable().map(|(_, setting)| variable(setting.key)).collect();
         let names = self.0.keys().filter(|name| !known.contains(name) && !OTHERS.contains(&name.as_str()));
         let meant = |name: &String| {
-            let tails: Vec<&str> = known.iter().filter_map(|known| known.strip_prefix(PREFIX)).collect();
-            closest(name.strip_prefix(PREFIX)?, &tails).map(|tail| format!("{PREFIX}{tail}"))
+            let tails = known.iter().filter_map(|known| known.strip_prefix(PREFIX));
+            closest(name.strip_prefix(PREFIX)?, tails).map(|tail| format!("{PREFIX}{tail}"))
         };
         names.filter_map(|name| Some((name.clone(), meant(name)?))).collect()
     }

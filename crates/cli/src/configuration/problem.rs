@@ -5,7 +5,7 @@
 use std::fmt;
 use std::io;
 
-use runyard::{ActionError, Code, CommandActionsError, Issue};
+use runyard::{ActionError, Code, CommandActionsError, Issue, closest};
 use runyard_domain::gate::InvalidRule;
 
 use super::origin::Origin;
@@ -88,21 +88,11 @@ pub(crate) enum Hint {
 impl Hint {
     pub(crate) fn of<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
-        match closest(asked, &known) {
+        match closest(asked, known.iter().copied()) {
             Some(meant) => Hint::Meant(meant.to_owned()),
             None => Hint::Known(known.into_iter().map(str::to_owned).collect()),
         }
     }
-}
-
-/// The name that was probably meant: one slip away, or alike.
-pub(crate) fn closest<'a>(asked: &str, known: &[&'a str]) -> Option<&'a str> {
-    let likeness = |name: &str| match strsim::damerau_levenshtein(asked, name) {
-        0 | 1 => 1.0,
-        _ => strsim::jaro_winkler(asked, name),
-    };
-    let near = known.iter().map(|name| (likeness(name), *name)).filter(|(likeness, _)| *likeness > 0.8);
-    near.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, name)| name)
 }
 
 impl fmt::Display for Hint {

@@ -121,7 +121,7 @@ const NATIVE_KEYS: [&str; 9] = [
 pub(crate) const PRESETS: &[&str] = &["strict", "default"];
 
 #[rustfmt::skip]
-pub(crate) const SETTINGS: [Setting; 56] = [
+pub(crate) const SETTINGS: [Setting; 57] = [
     Setting { section: Section::Hub, key: "listen", kind: Kind::Address },
     Setting { section: Section::Hub, key: "database_url", kind: Kind::DatabaseUrl },
     Setting { section: Section::Hub, key: "runs_max", kind: RUNS_MAX },
@@ -129,6 +129,7 @@ pub(crate) const SETTINGS: [Setting; 56] = [
     Setting { section: Section::Hub, key: "approval_expiry_ms", kind: Kind::Number { min: 1, max: EXPIRY_MS_MAX } },
     Setting { section: Section::Hub, key: "accept_ms", kind: MILLISECONDS },
     Setting { section: Section::Hub, key: "prepare_ms", kind: MILLISECONDS },
+    Setting { section: Section::Hub, key: "apply_ms", kind: MILLISECONDS },
     Setting { section: Section::Hub, key: "stop_ms", kind: MILLISECONDS },
     Setting { section: Section::Hub, key: "checkouts_max_bytes", kind: CHECKOUTS },
     Setting { section: Section::Edge, key: "secrets_directory", kind: Kind::Path },

@@ -49,13 +49,17 @@ pub(crate) struct Trusted {
 }
 
 impl Trusted {
-    /// Stands for the record in the audit, so that it is there once.
-    pub(crate) fn append_id(&self) -> AppendId {
-        let said = format!("trust\n{}\n{}\n{}", self.digest, self.at, self.path.display());
-        let mut bytes = [0; 16];
-        bytes.iter_mut().zip(Sha256::digest(said)).for_each(|(byte, digest)| *byte = digest);
-        AppendId::from_bytes(bytes)
+    /// Stands for what this record says was done, in the audit, so that it is there once.
+    pub(crate) fn append_id(&self, done: &str) -> AppendId {
+        append_id(&format!("{done}\n{}\n{}\n{}", self.digest, self.at, self.path.display()))
     }
+}
+
+/// Stands for something in the audit: the same for the same words.
+pub(crate) fn append_id(said: &str) -> AppendId {
+    let mut bytes = [0; 16];
+    bytes.iter_mut().zip(Sha256::digest(said)).for_each(|(byte, digest)| *byte = digest);
+    AppendId::from_bytes(bytes)
 }
 
 /// How a file stands.
@@ -76,12 +80,15 @@ pub(crate) enum Standing {
 #[serde(deny_unknown_fields)]
 pub(crate) struct TrustRecords {
     trusted: Vec<Trusted>,
+    /// Whose trust ended, when and by whom: kept until a hub has it in its audit, the latest ones.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    revoked: Vec<Trusted>,
 }
 
 impl TrustRecords {
     /// Those in a data directory. What cannot be read is a problem and trusts nothing.
     pub(crate) fn read(data: &Path) -> Result<Self, Problem> {
-        let path = data.join("trust.json");
+        let path = TrustRecords::file(data);
         let wrong = |fault| {
             let place = Place::new(&Arc::new(path.clone()), 1);
             Problem { origin: Origin::Data(place), fault }
@@ -97,8 +104,17 @@ impl TrustRecords {
         serde_json::from_slice(&text).map_err(|error| wrong(Fault::TrustRecord(error)))
     }
 
+    /// Where they are.
+    pub(crate) fn file(data: &Path) -> PathBuf {
+        data.join("trust.json")
+    }
+
     pub(crate) fn all(&self) -> &[Trusted] {
         &self.trusted
+    }
+
+    pub(crate) fn revoked(&self) -> &[Trusted] {
+        &self.revoked
     }
 
     /// What is recorded of a path.
@@ -118,34 +134,47 @@ impl TrustRecords {
     /// Adds a record in place of an older one of the same path.
     pub(crate) fn add(data: &Path, record: Trusted) -> Result<(), TrustError> {
         TrustRecords::change(data, |records| {
-            records.retain(|other| other.path != record.path);
-            if records.len() >= RECORDS_MAX {
+            let trusted = &mut records.trusted;
+            trusted.retain(|other| other.path != record.path);
+            if trusted.len() >= RECORDS_MAX {
                 return Err(TrustError::TooMany);
             }
-            records.push(record);
+            trusted.push(record);
             Ok(())
         })
     }
 
-    /// Takes the record of a path away, if there is one.
-    pub(crate) fn revoke(data: &Path, path: &Path) -> Result<Option<Trusted>, TrustError> {
+    /// Takes the record of a path away, if there is one, and notes who did so.
+    pub(crate) fn revoke(
+        data: &Path,
+        path: &Path,
+        by: &str,
+        at: Timestamp,
+    ) -> Result<Option<Trusted>, TrustError> {
         TrustRecords::change(data, |records| {
-            let position = records.iter().position(|record| record.path == path);
-            Ok(position.map(|position| records.remove(position)))
+            let position = records.trusted.iter().position(|record| record.path == path);
+            let Some(record) = position.map(|position| records.trusted.remove(position)) else {
+                return Ok(None);
+            };
+            if records.revoked.len() >= RECORDS_MAX {
+                records.revoked.remove(0);
+            }
+            records.revoked.push(Trusted { at, by: by.to_owned(), ..record.clone() });
+            Ok(Some(record))
         })
     }
 
     /// One process at a time, and written beside and moved into place: nobody reads half of it or loses another's record.
     fn change<T>(
         data: &Path,
-        change: impl FnOnce(&mut Vec<Trusted>) -> Result<T, TrustError>,
+        change: impl FnOnce(&mut TrustRecords) -> Result<T, TrustError>,
     ) -> Result<T, TrustError> {
-        let path = data.join("trust.json");
+        let path = TrustRecords::file(data);
         let lock = path.with_extension("lock");
         let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(lock)?;
         lock.lock()?;
         let mut records = TrustRecords::read(data)?;
-        let changed = change(&mut records.trusted)?;
+        let changed = change(&mut records)?;
         let draft = path.with_extension("draft");
         let _ = std::fs::remove_file(&draft);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;

@@ -98,7 +98,8 @@ pub(super) fn sessions(data: &Value) -> Value {
             ("updated", age(&session["lastEventAt"]).into()),
         ])
     });
-    table(rows.collect(), None, "No sessions. A run begins one: runyard run \"what is to be done\"")
+    let more = data["next"].as_str().map(|next| format!("runyard call session-list --before {next}"));
+    table(rows.collect(), more, "No sessions. A run begins one: runyard run \"what is to be done\"")
 }
 
 pub(super) fn workspaces(data: &Value) -> Value {

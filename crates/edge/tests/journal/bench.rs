@@ -10,7 +10,7 @@ use runyard_backend::conformance::journal::{Durable, Given, JournalBench, Lever}
 use runyard_domain::run::Task;
 use runyard_domain::{Actor, ApprovalId, Event, RunId};
 use runyard_edge::AllowList;
-use runyard_engine::{Decision, NewRun, Resolve};
+use runyard_engine::{Decision, NewCancel, NewRun, Resolve};
 use runyard_redact::{Redactor, TagKey};
 use runyard_store::{Acquired, ManualClock, MemoryStore, PAGE_MAX, Store};
 use runyard_store_sqlite::{OpenOptions, SqliteStore};
@@ -191,9 +191,9 @@ impl JournalBench for HubBench {
             Lever::Fence => world.fence(&self.kept.clock).await,
             Lever::Cancel => {
                 let run = world.run();
-                let cancelled = world
-                    .hub()
-                    .within(|engine| async move { engine.cancel(run, "no longer wanted", &person()).await });
+                let cancel = NewCancel { reason: "no longer wanted".into(), key: None };
+                let cancelled =
+                    world.hub().within(|engine| async move { engine.cancel(run, cancel, &person()).await });
                 cancelled.await.unwrap();
             }
             Lever::Park => self.park(&world).await,

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use runyard_domain::run::Who;
 use runyard_domain::{AppendId, EventId, Timestamp};
-use runyard_store::{Change, LoggedEvent, NewEvent, Place, Verified, Writes, append_until_known};
+use runyard_store::{Change, LoggedEvent, NewEvent, Place, Verified, Writes};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use super::error::InstallationError;
 use super::fact::AuditFact;
 use super::follow::PAGE;
 use super::registry::{Registry, registry_fact};
-use super::{INSTALLATION, Installation};
+use super::{INSTALLATION, Installation, commit};
 use crate::fresh::fresh;
 
 /// The most entries of one page; a larger limit is taken as this one.
@@ -89,7 +89,7 @@ impl Installation {
         let now = self.0.clock.now();
         let payload = self.0.redactor.json(fact.payload(by)?);
         let event = NewEvent::new(fresh!(EventId, now), now, fact.kind(), payload);
-        append_until_known(&*self.0.store, || {
+        commit(&*self.0.store, || {
             let events = vec![event.clone()];
             let decide = move |_: &_| Ok(Writes { events: events.clone(), ..Writes::default() });
             Change { run: INSTALLATION, append, generation: None, place: Place::Head(Box::new(decide)) }

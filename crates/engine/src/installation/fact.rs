@@ -65,6 +65,8 @@ facts! {
         Applied(ChangesApplied) "audit.applied"
         Refused(ActionRefused) "audit.refused"
         Trust(TrustGiven) "audit.trust"
+        TrustRevoked(TrustGiven) "audit.trust.revoked"
+        Policy(PolicyRead) "audit.policy"
         Workspace(WorkspaceChanged) "audit.workspace"
         Secret(SecretProjected) "audit.secret"
         Session(SessionClosed) "audit.session"
@@ -172,7 +174,18 @@ pub struct ActionRefused {
     pub repeated: u64,
 }
 
-/// `audit.trust`: a project's configuration was trusted.
+/// `audit.policy`: a file's rules count from now on, in place of those that it said before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyRead {
+    /// The label of the workspace that they are bound to; the hub's own file has none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub workspace: Option<String>,
+    /// All of its rules that count.
+    pub rules: Vec<Rule>,
+}
+
+/// `audit.trust`: a project's configuration was trusted; `audit.trust.revoked`: it is no longer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustGiven {

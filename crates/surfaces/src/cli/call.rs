@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use runyard_actions::{
     Action, ActionError, Envelope, Invocation, InvocationEvent, InvocationOptions, InvocationStream, Issue,
+    closest,
 };
 use runyard_domain::{Code, Surface};
 use serde_json::Value;
@@ -13,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::flags::{Asked, action_command, asked, kebab};
 use super::output::{Follower, Mode, show};
 use super::terminal_text::one_line;
-use super::{Cli, cancelled_by_signal, closest, print_json, refuse, stopped};
+use super::{Cli, cancelled_by_signal, print_json, refuse, stopped};
 use crate::json_text::json_reason;
 
 /// Standard input or a file may hold so much.
@@ -60,7 +61,7 @@ async fn unlisted(cli: &Cli, asked_name: &str, name: &str, mode: Mode) -> u8 {
         if cli.actions == super::ActionCommands::TopLevel {
             known.extend(cli.command_names());
         }
-        if let Some(meant) = closest(&kebab(name), &known) {
+        if let Some(meant) = closest(&kebab(name), known.iter().map(String::as_str)) {
             failure.message.push_str(&format!(" Did you mean \"{meant}\"?"));
         }
     }

@@ -28,6 +28,8 @@ const LINES: [Entry, string][] = [
   [entry(5, "audit.applied", { runId: RUN, approvalId: "apr_2", digest: "d", commit: "4c1e09a" }), "apr_2 · 4c1e09a"],
   [entry(6, "audit.refused", { action: "token_create", repeated: 3 }), "token_create · 3 times before"],
   [entry(7, "audit.trust", { path: "runyard.toml", digest: "d" }), "runyard.toml"],
+  [entry(16, "audit.trust.revoked", { path: "runyard.toml", digest: "d" }), "runyard.toml"],
+  [entry(17, "audit.policy", { workspace: "site", rules: [{ effect: "deny", kind: "shell", match: "rm *" }] }), "site · deny shell rm *"],
   [entry(8, "audit.secret", { runId: RUN, profile: "codex", keys: ["auth.json"], how: "gateway" }), "codex · auth.json"],
   [entry(9, "audit.session", { sessionId: "ses_1" }), "ses_1"],
   [entry(10, "installation.token.created", { tokenId: "tok_1", name: "bob", role: "viewer", digest: "d" }), "bob · viewer"],

@@ -49,6 +49,8 @@ export const audit = {
     audit_applied: "Changes applied",
     audit_refused: "Refused",
     audit_trust: "Configuration trusted",
+    audit_trust_revoked: "Configuration no longer trusted",
+    audit_policy: "Rules of a file",
     audit_workspace: "Workspace",
     audit_secret: "Secret projection",
     audit_session: "Session closed",

@@ -49,6 +49,8 @@ export const audit = {
     audit_applied: "应用改动",
     audit_refused: "已拒绝",
     audit_trust: "信任配置",
+    audit_trust_revoked: "撤销信任配置",
+    audit_policy: "文件中的规则",
     audit_workspace: "工作区",
     audit_secret: "密钥投射",
     audit_session: "关闭会话",

@@ -97,8 +97,6 @@ export function typeText(type: string): string {
 
 /** What was done, in a line. Names and ids are payload and stay as they are; `about` says what an approval was about, where that is known. */
 export function whatText(entry: Entry, about?: string): string {
-  const rule = own(entry.what, "rule");
-  const ruleWords = ["effect", "kind", "match"].map((name) => own(rule, name)).filter((part) => typeof part === "string");
   switch (entry.type) {
     case "audit.login":
       return word(entry, "how") ?? "";
@@ -111,7 +109,12 @@ export function whatText(entry: Entry, about?: string): string {
       return join(word(entry, "action"), repeated && t("audit.repeated", { count: repeated }));
     }
     case "audit.trust":
+    case "audit.trust.revoked":
       return word(entry, "path") ?? "";
+    case "audit.policy": {
+      const rules = own(entry.what, "rules");
+      return join(word(entry, "workspace"), Array.isArray(rules) ? visible(rules.map(ruleWords).join(", ")) : undefined);
+    }
     case "audit.workspace":
       return join(listed(entry, "change"), word(entry, "label"));
     case "audit.secret": {
@@ -125,13 +128,16 @@ export function whatText(entry: Entry, about?: string): string {
       return join(word(entry, "name"), word(entry, "role"));
     case "installation.rule.added":
     case "installation.rule.removed":
-      return join(visible(ruleWords.join(" ")), word(entry, "ruleId"));
+      return join(visible(ruleWords(own(entry.what, "rule"))), word(entry, "ruleId"));
     case "installation.rule.used":
       return word(entry, "ruleId") ?? "";
     default:
       return "";
   }
 }
+
+const ruleWords = (rule: unknown): string =>
+  ["effect", "kind", "match"].map((name) => own(rule, name)).filter((part) => typeof part === "string").join(" ");
 
 const join = (...parts: (string | undefined)[]): string => parts.filter(Boolean).join(" · ");
 
