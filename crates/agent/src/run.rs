@@ -21,7 +21,7 @@ mod record;
 mod result;
 mod summarising;
 mod waiting;
-mod weighing;
+pub(crate) mod weighing;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

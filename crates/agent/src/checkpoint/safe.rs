@@ -4,7 +4,7 @@ use runyard_llm::inference::{Image, ImageSource, Message, Part, Reasoning, Role,
 use runyard_redact::{RedactError, Redactor, Safe};
 use serde_json::Value;
 
-use crate::run::{RecordedUsage, RunRecord};
+use crate::run::{RecordedUsage, RunRecord, weighing};
 
 /// A message without secrets. Texts are content, where names of keys mean nothing; arguments are not.
 pub(super) fn safe(redactor: &Redactor, message: &Message) -> Safe<Value> {
@@ -16,6 +16,11 @@ pub(super) fn safe(redactor: &Redactor, message: &Message) -> Safe<Value> {
     };
     let content = message.content.iter().map(|part| safe_part(redactor, part));
     Safe::<Value>::object([("role", role), ("content", Safe::array(content))])
+}
+
+/// How many bytes a message has as it is stored.
+pub(crate) fn bytes_stored(redactor: &Redactor, message: &Message) -> usize {
+    weighing::json(&*safe(redactor, message))
 }
 
 fn safe_part(redactor: &Redactor, part: &Part) -> Safe<Value> {

@@ -16,10 +16,11 @@ use runyard_store::{
     ThreadCommit, ThreadId, ThreadRunStore, ThreadWrites, ValueWrite, commit_until_known, stored_json,
 };
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::safe::{is_of, safe, safe_call, safe_record};
 use super::{CallNote, CallPlace, Checkpoint, CheckpointError, Opened, StepCommit, StepLimits};
-use crate::run::{RunRecord, RunStatus};
+use crate::run::{END_STEP_MAX, RunRecord, RunStatus};
 use crate::state::StateChanges;
 
 /// So long a claim holds unless it is renewed. A run whose process died is free to be taken up after it.
@@ -107,7 +108,7 @@ impl StoreCheckpoint {
         };
         if let Some(other) = claim.unfinished.as_ref().filter(|other| **other != taken.run) {
             let run = other.to_string();
-            taken.give_up().await;
+            taken.give_up_in_time().await;
             return Err(OpenError::Unfinished { run });
         }
         match taken.read(&claim, known(claim.generation)).await {
@@ -117,10 +118,15 @@ impl StoreCheckpoint {
                 Ok((taken, opened))
             }
             Err(error) => {
-                taken.give_up().await;
+                taken.give_up_in_time().await;
                 Err(error.into())
             }
         }
+    }
+
+    /// A thread that was not opened for long is not worth a long wait: its claim runs out by itself.
+    async fn give_up_in_time(&self) {
+        let _ = timeout(END_STEP_MAX, self.give_up()).await;
     }
 
     /// Holds the thread for another [`CLAIM_TERM`].

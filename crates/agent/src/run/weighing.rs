@@ -25,7 +25,7 @@ impl Write for Counted {
     }
 }
 
-fn json(value: &impl Serialize) -> usize {
+pub(crate) fn json(value: &impl Serialize) -> usize {
     let mut counted = Counted(0);
     // What has no JSON is not stored, and whoever stores it says so.
     let _ = serde_json::to_writer(&mut counted, value);
