@@ -224,7 +224,7 @@ impl Course {
             watch: Watch::new(&parts.agent.limits, before.rounds),
             usage: before.usage.into(),
             clock: Clock::new(Duration::from_millis(before.elapsed_ms)),
-            step: 0,
+            step: before.steps,
             decisions: std::mem::take(&mut begin.decisions),
             unknown: std::mem::take(unknown),
             never_known: Vec::new(),
