@@ -46,6 +46,7 @@ pub(crate) use self::keeping::{CANCELLED_MAX, Patience};
 pub use self::limits::{Cost, Limits, REPETITION_WINDOW_MAX, Repetition, Stop};
 use self::limits::{Counters, Watch};
 pub use self::record::{RecordedUsage, RunEnd, RunRecord, RunStatus};
+use self::summarising::Shortening;
 use self::waiting::AnsweredQuestions;
 pub use self::waiting::{Asker, Decision, DecisionKind, Suspended, SuspendedCalls};
 use crate::agent::Agent;
@@ -197,6 +198,7 @@ struct Course {
     /// Whether anything was recorded of this run yet.
     recorded: bool,
     watch: Watch,
+    shortening: Shortening,
     usage: Usage,
     clock: Arc<Clock>,
     step: u32,
@@ -222,6 +224,7 @@ impl Course {
             stored_revision: 0,
             recorded,
             watch: Watch::new(&parts.agent.limits, before.rounds),
+            shortening: Shortening::default(),
             usage: before.usage.into(),
             clock: Clock::new(Duration::from_millis(before.elapsed_ms)),
             step: before.steps,
