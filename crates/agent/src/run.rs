@@ -57,9 +57,14 @@ use crate::plugin::Environment;
 use crate::state::{KeyOptions, MutationBatch, StateError, StateStore};
 use crate::tool::SuspendTicket;
 
-/// What a run is told to go on with when its answer was cut.
-const GO_ON: &str =
-    "Your answer was cut at its length limit. Go on exactly where it ended, without repeating anything.";
+/// What a model is told when its answer was cut.
+const GO_ON: &str = "Your answer was cut at its length limit. Go on exactly where it ended, in the middle of a word if need \
+                     be. Do not repeat anything of it, do not comment on the interruption, and make any tool call again \
+                     that you were about to make.";
+/// The same where its answers have a form: half a document with the rest in another answer is none, and neither is half of one
+/// with a whole one behind it.
+const ANEW: &str = "Your answer was cut at its length limit, so it is of no use. Give the whole of it again from its \
+                    beginning, and make it shorter.";
 
 /// Everything that a run needs beside its conversation.
 pub struct RunParts {
@@ -97,7 +102,7 @@ pub struct Begin {
 pub struct RunOutcome {
     /// How.
     pub reason: TerminationReason,
-    /// What the agent said last.
+    /// What the agent said last. Of an answer that came in pieces, since it was cut and gone on with, all of them as one.
     pub message: Option<Arc<Message>>,
     /// What it cost, with what it had cost before.
     pub usage: Usage,
@@ -382,9 +387,15 @@ impl Course {
                 return Ok(Some(Halt::Stopped { code: "output_truncated".to_owned(), detail }));
             }
             *continuations += 1;
-            self.conversation.push(Message::user(GO_ON));
         }
-        Ok(self.watch.enough(&limits, self.usage).map(|stop| stopped(&stop)))
+        if let Some(stop) = self.watch.enough(&limits, self.usage) {
+            return Ok(Some(stopped(&stop)));
+        }
+        if !calls && truncated {
+            let word = if self.parts.agent.settings.format.is_some() { ANEW } else { GO_ON };
+            self.conversation.push(Message::user(word));
+        }
+        Ok(None)
     }
 
     async fn phase(&mut self, moment: Moment<'_>) -> Result<(), Halt> {
