@@ -18,6 +18,7 @@ use runyard_store::{
 };
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::safe::bytes_stored;
 pub use self::store::{CLAIM_TERM, OpenError, StoreCheckpoint};
 use crate::run::RunRecord;
 use crate::state::{PersistedState, StateChanges};

@@ -17,11 +17,12 @@ mod events;
 mod inbox;
 mod keeping;
 mod limits;
+mod pieces;
 mod record;
 mod result;
 mod summarising;
 mod waiting;
-mod weighing;
+pub(crate) mod weighing;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -45,7 +46,9 @@ use self::keeping::Step;
 pub(crate) use self::keeping::{CANCELLED_MAX, Patience};
 pub use self::limits::{Cost, Limits, REPETITION_WINDOW_MAX, Repetition, Stop};
 use self::limits::{Counters, Watch};
+pub(crate) use self::pieces::{Stored, stored};
 pub use self::record::{RecordedUsage, RunEnd, RunRecord, RunStatus};
+use self::summarising::Shortening;
 use self::waiting::AnsweredQuestions;
 pub use self::waiting::{Asker, Decision, DecisionKind, Suspended, SuspendedCalls};
 use crate::agent::Agent;
@@ -56,9 +59,14 @@ use crate::plugin::Environment;
 use crate::state::{KeyOptions, MutationBatch, StateError, StateStore};
 use crate::tool::SuspendTicket;
 
-/// What a run is told to go on with when its answer was cut.
-const GO_ON: &str =
-    "Your answer was cut at its length limit. Go on exactly where it ended, without repeating anything.";
+/// What a model is told when its answer was cut.
+const GO_ON: &str = "Your answer was cut at its length limit. Go on exactly where it ended, in the middle of a word if need \
+                     be. Do not repeat anything of it, do not comment on the interruption, and make any tool call again \
+                     that you were about to make.";
+/// The same where its answers have a form: half a document with the rest in another answer is none, and neither is half of one
+/// with a whole one behind it.
+const ANEW: &str = "Your answer was cut at its length limit, so it is of no use. Give the whole of it again from its \
+                    beginning, and make it shorter.";
 
 /// Everything that a run needs beside its conversation.
 pub struct RunParts {
@@ -96,7 +104,7 @@ pub struct Begin {
 pub struct RunOutcome {
     /// How.
     pub reason: TerminationReason,
-    /// What the agent said last.
+    /// What the agent said last. Of an answer that came in pieces, since it was cut and gone on with, all of them as one.
     pub message: Option<Arc<Message>>,
     /// What it cost, with what it had cost before.
     pub usage: Usage,
@@ -197,6 +205,7 @@ struct Course {
     /// Whether anything was recorded of this run yet.
     recorded: bool,
     watch: Watch,
+    shortening: Shortening,
     usage: Usage,
     clock: Arc<Clock>,
     step: u32,
@@ -222,9 +231,10 @@ impl Course {
             stored_revision: 0,
             recorded,
             watch: Watch::new(&parts.agent.limits, before.rounds),
+            shortening: Shortening::default(),
             usage: before.usage.into(),
             clock: Clock::new(Duration::from_millis(before.elapsed_ms)),
-            step: 0,
+            step: before.steps,
             decisions: std::mem::take(&mut begin.decisions),
             unknown: std::mem::take(unknown),
             never_known: Vec::new(),
@@ -379,9 +389,15 @@ impl Course {
                 return Ok(Some(Halt::Stopped { code: "output_truncated".to_owned(), detail }));
             }
             *continuations += 1;
-            self.conversation.push(Message::user(GO_ON));
         }
-        Ok(self.watch.enough(&limits, self.usage).map(|stop| stopped(&stop)))
+        if let Some(stop) = self.watch.enough(&limits, self.usage) {
+            return Ok(Some(stopped(&stop)));
+        }
+        if !calls && truncated {
+            let word = if self.parts.agent.settings.format.is_some() { ANEW } else { GO_ON };
+            self.conversation.push(Message::user(word));
+        }
+        Ok(None)
     }
 
     async fn phase(&mut self, moment: Moment<'_>) -> Result<(), Halt> {

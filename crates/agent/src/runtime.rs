@@ -26,11 +26,11 @@ mod threads;
 use std::sync::Arc;
 
 use runyard_domain::RunId;
-use runyard_llm::inference::{Jitter, SeededJitter};
-use runyard_store::AgentRunRow;
+use runyard_llm::inference::{Jitter, Message, SeededJitter};
+use runyard_store::{AgentRunRow, MESSAGE_BYTES_MAX};
 
 pub use self::cache::CACHE_BYTES_DEFAULT;
-use self::drive::{Drive, Ears, Purpose, Undriven};
+use self::drive::{Drive, Ears, Purpose, Undriven, in_time};
 pub(crate) use self::durable::Durable;
 pub use self::error::RuntimeError;
 pub use self::hold::RENEW_EVERY;
@@ -38,7 +38,10 @@ pub use self::request::{ResumeRequest, RunRequest};
 use self::threads::Threads;
 use crate::checkpoint::CheckpointError;
 use crate::resolve::AgentResolver;
-use crate::run::{RunOutcome, RunRecord, RunStatus};
+use crate::run::{RunOutcome, RunRecord, RunStatus, weighing};
+
+/// So many times as long as it was a message without secrets is at most: a name stands where each secret was.
+const GROWTH_MAX: usize = 16;
 
 /// Runs agents on threads. Cheap to clone.
 #[derive(Clone)]
@@ -69,9 +72,11 @@ impl AgentRuntime {
     /// a store the outcome's thread is empty: the next run gets it from there.
     ///
     /// # Errors
-    /// Where the run cannot begin: the agent cannot be resolved, or the thread has a run that is not over.
+    /// Where the run cannot begin: the agent cannot be resolved, the input is too large, or the thread has a run that is not
+    /// over.
     pub async fn run(&self, request: RunRequest) -> Result<RunOutcome, RuntimeError> {
         let plan = self.0.resolver.resolve_run(&request.agent_id)?;
+        self.check(&request.input)?;
         let slot = self.0.threads.take(&request.thread_id)?;
         let RunRequest { input, observer, cancellation, inbox, actor, .. } = request;
         let (run_id, purpose, thread_id) =
@@ -110,8 +115,8 @@ impl AgentRuntime {
     ) -> Result<Option<RunOutcome>, RuntimeError> {
         let Some(durable) = &self.0.durable else { return Ok(None) };
         let slot = self.0.threads.take(&request.thread_id)?;
-        let found = durable.unfinished(&request.thread_id).await;
-        let (run_id, record) = match found.and_then(|row| row.as_ref().map(read).transpose()) {
+        let found = in_time(&request.cancellation, durable.unfinished(&request.thread_id)).await;
+        let (run_id, record) = match found.flatten().and_then(|row| row.as_ref().map(read).transpose()) {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(None),
             Err(error) => {
@@ -131,6 +136,23 @@ impl AgentRuntime {
             Err(Undriven::Over) => Ok(None),
             Err(Undriven::Busy) => Err(RuntimeError::ThreadAlreadyRunning { thread_id: request.thread_id }),
         }
+    }
+
+    /// Refuses what is too large to be stored, also where nothing is: a conversation is the same with a store and without.
+    fn check(&self, input: &[Message]) -> Result<(), RuntimeError> {
+        for (message, number) in input.iter().zip(1..) {
+            let mut bytes = weighing::json(message);
+            if let Some(durable) = &self.0.durable
+                && bytes > MESSAGE_BYTES_MAX / GROWTH_MAX
+            {
+                bytes = durable.bytes_of(message);
+            }
+            if bytes > MESSAGE_BYTES_MAX {
+                let bytes_max = MESSAGE_BYTES_MAX;
+                return Err(RuntimeError::InputTooLarge { message: number, bytes, bytes_max });
+            }
+        }
+        Ok(())
     }
 
     fn fresh_id(&self) -> RunId {

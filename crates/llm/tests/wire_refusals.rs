@@ -47,6 +47,8 @@ fn d05_a_status_and_a_typed_body_make_an_error() {
         (404, code("model_not_found"), "ModelNotFound"),
         (404, kind("not_found_error"), "ModelNotFound"),
         (404, code("DeploymentNotFound"), "ModelNotFound"),
+        (404, json!({"type": "NotFoundError", "code": 404, "message": "m"}), "ModelNotFound"),
+        (404, json!({"status": "NOT_FOUND", "code": 404, "message": "m"}), "ModelNotFound"),
         (404, kind("invalid_request_error"), "InvalidRequest"),
         (404, none(), "InvalidRequest"),
         (404, kind("api_error"), "InvalidRequest"),

@@ -385,14 +385,18 @@ async fn a_wrong_key_is_unauthorized_and_never_repeated() {
     }
 }
 
-/// Plays these bytes to whoever asks, and ends when the other side is gone.
+/// Plays a stream of events to whoever asks, and ends when the other side is gone.
 async fn playing(body: String) -> (String, tokio::task::JoinHandle<()>) {
+    replying(format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{body}")).await
+}
+
+/// The same with the head of the answer.
+async fn replying(answer: String) -> (String, tokio::task::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let provider = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
-        stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+        stream.write_all(answer.as_bytes()).await.unwrap();
         // Returns when the other side is gone, whether it said so or not.
         let _ = stream.read_to_end(&mut Vec::new()).await;
     });
@@ -415,6 +419,37 @@ async fn a_key_in_the_middle_of_an_answer_is_not_repeated_in_its_error() {
         };
         assert_eq!(message, format!("{long}***"));
     }
+}
+
+// clause: D05, D08
+#[tokio::test]
+async fn d05_a_refusal_whose_body_cannot_be_read_is_what_its_status_and_its_headers_say() {
+    let table = [
+        (401, End::Refused(Error::Unauthorized("status 401".into()))),
+        (403, End::Refused(Error::Unauthorized("status 403".into()))),
+        (
+            429,
+            End::Refused(Error::RateLimited {
+                message: "status 429".into(),
+                retry_after: Some(Duration::from_secs(7)),
+            }),
+        ),
+        (400, End::Refused(Error::InvalidRequest("status 400".into()))),
+    ];
+    for (status, expected) in table {
+        let headers = "content-type: application/json\r\ncontent-encoding: gzip\r\nretry-after: 7";
+        let (url, _provider) =
+            replying(format!("HTTP/1.1 {status} No\r\n{headers}\r\ncontent-length: 2\r\n\r\n\u{1f}\u{1}"))
+                .await;
+        let [wire, ..] = wires();
+        let model = WireModel::new(endpoint(url), wire, Arc::new(Client::new(Roots::System))).unwrap();
+        assert_eq!(ask(&model, &asking("hello")).await.end, Some(expected));
+    }
+    let (url, _provider) = replying("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n".into()).await;
+    let [wire, ..] = wires();
+    let model = WireModel::new(endpoint(url), wire, Arc::new(Client::new(Roots::System))).unwrap();
+    let end = ask(&model, &asking("hello")).await.end;
+    assert!(matches!(end, Some(End::Refused(Error::Provider(_)))), "{end:?}");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use runyard_llm::inference::{Image, ImageSource, Message, Part, Reasoning, Role,
 use runyard_redact::{RedactError, Redactor, Safe};
 use serde_json::Value;
 
-use crate::run::{RecordedUsage, RunRecord};
+use crate::run::{RecordedUsage, RunRecord, weighing};
 
 /// A message without secrets. Texts are content, where names of keys mean nothing; arguments are not.
 pub(super) fn safe(redactor: &Redactor, message: &Message) -> Safe<Value> {
@@ -16,6 +16,11 @@ pub(super) fn safe(redactor: &Redactor, message: &Message) -> Safe<Value> {
     };
     let content = message.content.iter().map(|part| safe_part(redactor, part));
     Safe::<Value>::object([("role", role), ("content", Safe::array(content))])
+}
+
+/// How many bytes a message has as it is stored.
+pub(crate) fn bytes_stored(redactor: &Redactor, message: &Message) -> usize {
+    weighing::json(&*safe(redactor, message))
 }
 
 fn safe_part(redactor: &Redactor, part: &Part) -> Safe<Value> {
@@ -71,7 +76,7 @@ pub(super) fn safe_call(redactor: &Redactor, call: &ToolCall) -> Safe<Value> {
 
 /// A record without secrets. Numbers and our own words have none, and it is written with each step.
 pub(super) fn safe_record(redactor: &Redactor, record: &RunRecord) -> Result<Safe<Value>, RedactError> {
-    let RunRecord { agent_id, status, rounds, usage, elapsed_ms, end } = record;
+    let RunRecord { agent_id, status, rounds, steps, usage, elapsed_ms, end } = record;
     let RecordedUsage { input_tokens, output_tokens, cached_tokens, reasoning_tokens } = *usage;
     let usage = Safe::<Value>::object([
         ("inputTokens", input_tokens.into()),
@@ -84,6 +89,7 @@ pub(super) fn safe_record(redactor: &Redactor, record: &RunRecord) -> Result<Saf
         ("agentId", redactor.content(agent_id).into()),
         ("status", status.as_str().into()),
         ("rounds", u64::from(*rounds).into()),
+        ("steps", u64::from(*steps).into()),
         ("usage", usage),
         ("elapsedMs", (*elapsed_ms).into()),
         ("end", end),
@@ -196,13 +202,14 @@ mod tests {
         };
         for end in [None, end("no"), end("no a-well-kept-secret")] {
             let status = RunStatus::Waiting;
-            let record = RunRecord { agent_id: "a".into(), status, rounds: 5, usage, elapsed_ms: 6, end };
+            let (rounds, steps, elapsed_ms) = (5, 7, 6);
+            let record = RunRecord { agent_id: "a".into(), status, rounds, steps, usage, elapsed_ms, end };
             let value = safe_record(&redactor(), &record).unwrap();
             assert!(!value.to_string().contains("well-kept"));
             let read: RunRecord = serde_json::from_value(value.into_inner()).unwrap();
             let has_secret = format!("{record:?}").contains("well-kept");
             assert_eq!(read == record, !has_secret);
-            assert_eq!((read.usage, read.elapsed_ms, read.status), (usage, 6, status));
+            assert_eq!((read.usage, read.elapsed_ms, read.steps, read.status), (usage, 6, 7, status));
         }
     }
 }

@@ -16,14 +16,18 @@ use runyard_store::{
     ThreadCommit, ThreadId, ThreadRunStore, ThreadWrites, ValueWrite, commit_until_known, stored_json,
 };
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::safe::{is_of, safe, safe_call, safe_record};
 use super::{CallNote, CallPlace, Checkpoint, CheckpointError, Opened, StepCommit, StepLimits};
-use crate::run::{RunRecord, RunStatus};
-use crate::state::StateChanges;
+use crate::run::{END_STEP_MAX, RunRecord, RunStatus};
+use crate::state::{StateChanges, StateError};
 
 /// So long a claim holds unless it is renewed. A run whose process died is free to be taken up after it.
 pub const CLAIM_TERM: Duration = Duration::from_secs(30);
+
+/// How the names of the loop's own keys begin. What somebody else's words are in them is read back as whatever it is.
+const OWN_KEYS: &str = "runtime.";
 
 /// So many messages without secrets are kept for their commit.
 const READY_MAX: usize = 256;
@@ -107,7 +111,7 @@ impl StoreCheckpoint {
         };
         if let Some(other) = claim.unfinished.as_ref().filter(|other| **other != taken.run) {
             let run = other.to_string();
-            taken.give_up().await;
+            taken.give_up_in_time().await;
             return Err(OpenError::Unfinished { run });
         }
         match taken.read(&claim, known(claim.generation)).await {
@@ -117,10 +121,15 @@ impl StoreCheckpoint {
                 Ok((taken, opened))
             }
             Err(error) => {
-                taken.give_up().await;
+                taken.give_up_in_time().await;
                 Err(error.into())
             }
         }
+    }
+
+    /// A thread that was not opened for long is not worth a long wait: its claim runs out by itself.
+    async fn give_up_in_time(&self) {
+        let _ = timeout(END_STEP_MAX, self.give_up()).await;
     }
 
     /// Holds the thread for another [`CLAIM_TERM`].
@@ -229,10 +238,11 @@ impl StoreCheckpoint {
         append.copy_from_slice(&digest.as_bytes()[..16]);
         let writes = ThreadWrites {
             messages: step.messages.iter().map(|message| self.safe(message)).collect(),
-            values: [(Scope::Thread, &step.thread_state), (Scope::Run, &step.run_state)]
-                .into_iter()
-                .flat_map(|(scope, changes)| self.values(scope, changes))
-                .collect(),
+            values: [
+                self.values(Scope::Thread, &step.thread_state)?,
+                self.values(Scope::Run, &step.run_state)?,
+            ]
+            .concat(),
             journal: self.journal(&step.calls, &mut written)?,
             record: Some(RunWrite {
                 status: step.record.status.as_str(),
@@ -257,13 +267,15 @@ impl StoreCheckpoint {
         Ok((commit, written))
     }
 
-    fn values(&self, scope: Scope, changes: &StateChanges) -> Vec<ValueWrite> {
+    fn values(&self, scope: Scope, changes: &StateChanges) -> Result<Vec<ValueWrite>, CheckpointError> {
         let key = |key: &String| self.redactor.text(Kind::Text, key);
-        let cleared = changes.cleared.iter().map(|name| ValueWrite::Remove { scope, key: key(name) });
-        let set = changes.set.iter().map(|(name, value)| ValueWrite::Set {
-            scope,
-            key: key(name),
-            value: self.redactor.json(value.clone()),
+        let cleared = changes.cleared.iter().map(|name| Ok(ValueWrite::Remove { scope, key: key(name) }));
+        let set = changes.set.iter().map(|(name, value)| {
+            let safe = self.redactor.json(value.clone());
+            if !name.starts_with(OWN_KEYS) && !has_shape_of(value, &safe) {
+                return Err(unreadable_later(name));
+            }
+            Ok(ValueWrite::Set { scope, key: key(name), value: safe })
         });
         cleared.chain(set).collect()
     }
@@ -404,6 +416,32 @@ fn name(redactor: &Redactor, text: &str) -> Result<Safe<String>, StorageError> {
 fn read<T: serde::de::DeserializeOwned>(record: &str, value: Value) -> Result<T, StorageError> {
     serde_json::from_value(value)
         .map_err(|source| StorageError::Serialization { record: record.to_owned(), source: source.into() })
+}
+
+/// Whether a value without its secrets can still be read as what it was: texts are texts, and all else is there.
+fn has_shape_of(value: &Value, safe: &Value) -> bool {
+    match (value, safe) {
+        (Value::Array(items), Value::Array(safe)) => {
+            items.len() == safe.len() && items.iter().zip(safe).all(|(item, safe)| has_shape_of(item, safe))
+        }
+        (Value::Object(fields), Value::Object(safe)) => {
+            let is_kept = |(name, field): (&String, &Value)| {
+                safe.get(name).is_none_or(|safe| has_shape_of(field, safe))
+            };
+            fields.len() == safe.len() && fields.iter().all(is_kept)
+        }
+        (Value::String(_), Value::String(_)) => true,
+        (value, safe) => value == safe,
+    }
+}
+
+fn unreadable_later(key: &str) -> CheckpointError {
+    let message =
+        "what stands in it under the name of a secret is no text, and would be stored as one that says so: \
+                   give it another name, or make it a text"
+            .to_owned();
+    let error = StateError::KeyEncode { key: key.to_owned(), message };
+    CheckpointError { code: error.code(), message: error.to_string() }
 }
 
 fn unserializable(error: runyard_redact::RedactError) -> CheckpointError {

@@ -63,7 +63,8 @@ impl Place {
     ) -> Result<Answer, RemoteError> {
         let request = self.request(ask).ok_or_else(|| failed(&Failed::Unusable))?;
         let answer = client.send(limits, &self.address, request).await.map_err(|failure| failed(&failure))?;
-        if is_encoded(answer.response.headers()) {
+        // Of an answer that is no success nobody reads more than the status.
+        if answer.response.status().is_success() && is_encoded(answer.response.headers()) {
             return Err(failed(&Failed::Unusable));
         }
         Ok(answer)

@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
+use runyard_domain::Code;
 use runyard_llm::inference::{
     InferenceExecutionError, InferenceRequest, Message, StopReason, ToolCall, Turn, Update,
 };
 
 use super::inbox::{LaterUpdate, LaterWords};
+use super::pieces::{Stored, stored};
 use super::record::sum;
 use super::{AgentEvent, Course, Halt};
 use crate::phase::{InferenceAdjustments, Moment, Place};
 use crate::state::{MutationBatch, StateError};
 
-/// So often the conversation is made shorter for one question that is longer than the model takes.
-const OVERFLOWS_MAX: u32 = 4;
+/// So often what the model reads is made shorter for one question. Each time it is, and there is an end to that long before.
+const SHORTENINGS_MAX: u32 = 64;
 
 /// An answer that is in the conversation.
 struct Answered {
@@ -26,6 +28,21 @@ struct Unanswered {
     error: InferenceExecutionError,
     /// Whether something was said all the same.
     said: bool,
+    /// What last went wrong with a model.
+    last: Option<Code>,
+}
+
+impl From<Unanswered> for Halt {
+    fn from(Unanswered { error, last, .. }: Unanswered) -> Self {
+        match (error, last) {
+            // That nobody is left says less than why the last of them is not.
+            (error @ InferenceExecutionError::AllModelsUnavailable, Some(last)) => {
+                let message = format!("{error}; the last one failed with {}", last.as_str());
+                Halt::Failed { code: error.code(), message }
+            }
+            (error, _) => error.into(),
+        }
+    }
 }
 
 impl Course {
@@ -35,26 +52,26 @@ impl Course {
         self.flush().await?;
         self.phase(Moment::BeforeInference).await?;
         let adjustments = InferenceAdjustments::take(&self.store).await?;
-        let recent_min = self.parts.agent.context.recent_messages_min;
+        let mut recent = self.parts.agent.context.recent_messages_min;
         if self.is_long() {
             // Where there is no place to cut, the model may still take it.
-            self.summarise(recent_min).await?;
+            self.summarise(recent).await?;
         }
-        let mut overflows = 0;
+        let mut left = SHORTENINGS_MAX;
         let answered = loop {
             let unanswered = match self.infer(&adjustments).await {
                 Ok(answered) => break answered,
                 Err(unanswered) => unanswered,
             };
-            let Unanswered { error: InferenceExecutionError::ContextOverflow(_), said: false } = unanswered
+            let Unanswered { error: InferenceExecutionError::ContextOverflow(_), said: false, .. } =
+                unanswered
             else {
-                return Err(unanswered.error.into());
+                return Err(unanswered.into());
             };
-            // What counts as recent gets less each time.
-            if overflows == OVERFLOWS_MAX || !self.summarise(recent_min >> overflows).await? {
-                return Err(unanswered.error.into());
+            if left == 0 || !self.shorten(&mut recent).await? {
+                return Err(unanswered.into());
             }
-            overflows += 1;
+            left -= 1;
         };
         self.keep_count()?;
         self.phase(Moment::AfterInference { answer: &answered.message }).await?;
@@ -82,23 +99,31 @@ impl Course {
         let mut turn = self.parts.agent.inference.start(request, self.cancellation.clone());
         if let Err(error) = self.follow(&mut turn).await {
             let partial = turn.partial();
+            let last = turn.last_error().map(InferenceExecutionError::code);
             drop(turn);
             self.usage = sum(self.usage, partial.usage);
             // What clients saw is what is stored, also of an answer that came to nothing.
             let said = !partial.message.said().is_empty();
             if said {
-                let message = self.parts.checkpoint.stored(partial.message);
-                self.conversation.push(message);
+                let Stored { whole, pieces } = stored(self.parts.checkpoint.as_ref(), partial.message);
+                pieces
+                    .unwrap_or_else(|| vec![whole])
+                    .into_iter()
+                    .for_each(|piece| self.conversation.push(piece));
             }
-            return Err(Unanswered { error, said });
+            return Err(Unanswered { error, said, last });
         }
-        let answer = turn.into_answer().map_err(|error| Unanswered { error, said: false })?;
+        let answer = turn.into_answer().map_err(|error| Unanswered { error, said: false, last: None })?;
         self.usage = sum(self.usage, answer.usage);
         let calls: Vec<ToolCall> = answer.message.tool_calls().cloned().collect();
-        let message = Arc::new(self.parts.checkpoint.stored(answer.message));
+        let Stored { whole, pieces } = stored(self.parts.checkpoint.as_ref(), answer.message);
+        let message = Arc::new(whole);
+        let mut pieces = pieces.unwrap_or_default();
+        let last = pieces.pop().map_or_else(|| Arc::clone(&message), Arc::new);
+        pieces.into_iter().for_each(|piece| self.conversation.push(piece));
         // Providers take no message that says nothing.
-        if !message.content.is_empty() {
-            self.conversation.answer(Arc::clone(&message), calls);
+        if !last.content.is_empty() {
+            self.conversation.answer(last, calls);
         }
         let limits = Arc::clone(&self.parts.agent.limits);
         self.watch.answered(&limits, &message);

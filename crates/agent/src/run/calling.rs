@@ -49,6 +49,7 @@ impl Course {
                 Plan::Make(making) => {
                     self.intend(place, &call, &making);
                     self.flush().await?;
+                    self.unknown.remove(&place);
                     let outcome = self.make(place, &call, *making).await;
                     let ended = match outcome {
                         Ok(output) => self.submit(&call, output).await,
@@ -86,6 +87,8 @@ impl Course {
             return Ok(waiting);
         }
         self.flush().await?;
+        // Until then it is as before: one that may have been made in an earlier life may have been.
+        self.unknown.retain(|place| made.iter().all(|made| made.place != *place));
         let snapshot = self.store.snapshot();
         let calls: Vec<(CallPlace, Arc<ToolCall>)> =
             made.iter().map(|made| (made.place, Arc::clone(&made.call))).collect();
@@ -131,7 +134,6 @@ impl Course {
     }
 
     fn intend(&mut self, place: CallPlace, call: &ToolCall, making: &Making) {
-        self.unknown.remove(&place);
         self.notes.push(CallNote::Intent {
             place,
             call: call.clone(),

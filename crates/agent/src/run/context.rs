@@ -118,6 +118,43 @@ pub(crate) fn cut_until(messages: &[Arc<Message>], from: usize, latest: usize) -
     (from + 1..=latest).rev().find(|at| messages.get(*at).is_some_and(|first| first.role != Role::Tool))
 }
 
+/// How much of each result a model reads where all of them are more than it takes, in bytes: less each time.
+const RESULT_BYTES: [usize; 5] = [64 * 1024, 16 * 1024, 4 * 1024, 1024, 256];
+
+/// The next less of each result that makes these messages shorter.
+pub(crate) fn less(messages: &[Arc<Message>], now: Option<usize>) -> Option<usize> {
+    let longest = messages.iter().flat_map(|message| &message.content).filter_map(result_len).max()?;
+    RESULT_BYTES.into_iter().find(|bytes| *bytes < now.unwrap_or(usize::MAX) && *bytes < longest)
+}
+
+/// A message with at most so many bytes of each result, and a word about what is left out.
+pub(crate) fn clipped(message: &Arc<Message>, bytes_max: usize) -> Arc<Message> {
+    if message.content.iter().filter_map(result_len).all(|bytes| bytes <= bytes_max) {
+        return Arc::clone(message);
+    }
+    let mut message = Message::clone(message);
+    for part in &mut message.content {
+        if let Part::ToolOutput(output) = part
+            && output.content.len() > bytes_max
+        {
+            let end = output.content.floor_char_boundary(bytes_max);
+            let rest = output.content.len() - end;
+            output.content.truncate(end);
+            output.content.push_str(&format!(
+                "\n[{rest} more bytes of this result are left out here: the conversation was longer than you can read]"
+            ));
+        }
+    }
+    Arc::new(message)
+}
+
+fn result_len(part: &Part) -> Option<usize> {
+    match part {
+        Part::ToolOutput(output) => Some(output.content.len()),
+        _ => None,
+    }
+}
+
 /// What stands before the rest of a conversation whose beginning is summarised.
 pub(crate) fn standing_in(summary: &str) -> Message {
     Message::user(format!("<conversation-summary>\n{summary}\n</conversation-summary>"))
@@ -165,6 +202,25 @@ mod tests {
                 prop_assert_eq!(calls, results);
             }
         }
+    }
+
+    #[test]
+    fn of_a_long_result_its_beginning_is_read_and_less_each_time() {
+        let long = |bytes: usize| {
+            let content = "é".repeat(bytes / 2);
+            Arc::new(Message::tool(ToolOutput { call_id: "c".into(), content, is_error: false }))
+        };
+        let messages = [long(10), long(5_000)];
+        assert_eq!(less(&messages, None), Some(4 * 1024));
+        assert_eq!(less(&messages, Some(4 * 1024)), Some(1024));
+        assert_eq!(less(&messages, Some(256)), None);
+        assert_eq!(less(&messages[..1], None), None);
+        assert_eq!(less(&[Arc::new(Message::user("x".repeat(100_000)))], None), None);
+        assert!(Arc::ptr_eq(&clipped(&messages[0], 10), &messages[0]));
+        let [Part::ToolOutput(output)] = &clipped(&messages[1], 1_025).content[..] else { panic!() };
+        let (said, word) = output.content.split_once('\n').unwrap();
+        assert_eq!(said, "é".repeat(512));
+        assert!(word.starts_with("[3976 more bytes"), "{word}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use runyard_llm::inference::{Message, Messages, Part, Role, ToolCall, ToolOutput};
 
 use super::context::estimate;
-use super::weighing;
+use super::{GO_ON, weighing};
 use crate::checkpoint::{CallPlace, StepLimits};
 
 /// The conversation of a run.
@@ -43,8 +43,30 @@ impl Conversation {
         self.messages.into()
     }
 
-    pub(crate) fn last_said(&self) -> Option<&Arc<Message>> {
-        self.messages.iter().rev().find(|message| message.role == Role::Assistant)
+    /// What the model said last: of an answer that came in pieces, all of them as one.
+    pub(crate) fn last_said(&self) -> Option<Arc<Message>> {
+        let is_said = |message: &Arc<Message>| message.role == Role::Assistant;
+        let last = self.messages.iter().rposition(is_said)?;
+        let mut pieces = vec![&self.messages[last]];
+        let mut first = last;
+        while let Some(before) = self.messages[..first].iter().rposition(is_said) {
+            if !goes_on(&self.messages[before], &self.messages[before + 1..first]) {
+                break;
+            }
+            pieces.push(&self.messages[before]);
+            first = before;
+        }
+        if let [whole] = pieces[..] {
+            return Some(Arc::clone(whole));
+        }
+        let mut joined = Message { role: Role::Assistant, content: Vec::new() };
+        for part in pieces.into_iter().rev().flat_map(|piece| &piece.content) {
+            match (joined.content.last_mut(), part) {
+                (Some(Part::Text { text }), Part::Text { text: more }) => text.push_str(more),
+                _ => joined.content.push(part.clone()),
+            }
+        }
+        Some(Arc::new(joined))
     }
 
     /// Whether the model spoke last, and called nothing.
@@ -113,8 +135,11 @@ impl Conversation {
     pub(super) fn next_stored(&self, limits: &StepLimits) -> (usize, usize) {
         let (mut count, mut bytes) = (0, 0);
         for message in self.not_stored() {
-            let with = bytes + weighing::message(message);
-            if count > 0 && (count == limits.messages_max || with > limits.bytes_max) {
+            let own = weighing::message(message);
+            let with = bytes + own;
+            // One that may not be stored at all keeps none of the others from being.
+            let is_alone = own > limits.message_bytes_max || with > limits.bytes_max;
+            if count > 0 && (count == limits.messages_max || is_alone) {
                 break;
             }
             (count, bytes) = (count + 1, with);
@@ -125,6 +150,12 @@ impl Conversation {
     pub(crate) fn stored_until(&mut self, messages: usize) {
         self.stored = messages;
     }
+}
+
+/// Whether what the model said after these words goes on with what it said before them.
+fn goes_on(before: &Message, words: &[Arc<Message>]) -> bool {
+    let asks = |word: &Arc<Message>| word.role == Role::User && word.said() == GO_ON;
+    before.tool_calls().next().is_none() && (words.is_empty() || words.iter().any(asks))
 }
 
 /// The calls of the last answer without a result. An id that a model gave twice stands for its calls in their order.
@@ -217,6 +248,23 @@ mod tests {
             assert!(bytes <= limits.bytes_max || until == 1, "{bytes}");
             conversation.stored_until(until);
         }
+    }
+
+    #[test]
+    fn what_was_said_last_is_all_pieces_of_it() {
+        let said = |messages: &[Message]| {
+            let messages = messages.iter().cloned().map(Arc::new).collect();
+            Conversation::new(messages).last_said().map(|message| Message::clone(&message))
+        };
+        let (one, two, go_on) = (Message::assistant("on"), Message::assistant("e"), Message::user(GO_ON));
+        let user = Message::user("And?");
+        assert_eq!(said(std::slice::from_ref(&user)), None);
+        let pieces = [user.clone(), one.clone(), go_on.clone(), user.clone(), two.clone(), go_on.clone()];
+        assert_eq!(said(&pieces), Some(Message::assistant("one")));
+        assert_eq!(said(&[one.clone(), two.clone(), user.clone()]), Some(Message::assistant("one")));
+        assert_eq!(said(&[one.clone(), user.clone(), two.clone()]), Some(two.clone()));
+        let called = Message { role: Role::Assistant, content: vec![Part::ToolCall(call("a", 1))] };
+        assert_eq!(said(&[called, output("a"), two.clone()]), Some(two));
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl Course {
         let waiting =
             waiting.into_iter().filter_map(|(text, call)| Some((CallPlace::parse(&text)?, call.ticket)));
         RunOutcome {
-            message: self.conversation.last_said().cloned(),
+            message: self.conversation.last_said(),
             usage,
             rounds: self.watch.rounds(),
             waiting: waiting.collect(),

@@ -151,6 +151,7 @@ impl Course {
             agent_id: self.parts.agent.id.to_string(),
             status,
             rounds: self.watch.rounds(),
+            steps: self.step,
             usage: self.usage.into(),
             elapsed_ms: u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
             end: end.map(RunEnd::from),

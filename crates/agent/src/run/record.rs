@@ -40,6 +40,9 @@ pub struct RunRecord {
     pub status: RunStatus,
     /// How many times its model was asked.
     pub rounds: u32,
+    /// How many steps it began. They are counted on after a wait or a crash.
+    #[serde(default)]
+    pub steps: u32,
     /// What it cost.
     pub usage: RecordedUsage,
     /// How long it took, without the time in which it waited.

@@ -1,11 +1,12 @@
 //! A request becomes a run: its thread is opened, the agent driven, and the thread given back, whatever happens.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use runyard_domain::{Actor, Code, RunId};
 use runyard_llm::inference::Message;
 use runyard_store::StorageError;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::hold::hold;
@@ -13,13 +14,18 @@ use super::kept::Kept;
 use super::threads::Slot;
 use super::{Parts, away};
 use crate::caught::caught;
-use crate::checkpoint::{Checkpoint, CheckpointError, NoCheckpoint, OpenError, Opened, StepCommit};
+use crate::checkpoint::{
+    CLAIM_TERM, Checkpoint, CheckpointError, NoCheckpoint, OpenError, Opened, StepCommit,
+};
 use crate::phase::{RunIdentity, TerminationReason};
 use crate::resolve::ResolvedRunPlan;
 use crate::run::{
-    AgentEvent, Begin, Decision, END_STEP_MAX, Inbox, Observer, RunEnd, RunOutcome, RunParts, RunRecord,
-    RunStatus, run, tell,
+    AgentEvent, Begin, CANCELLED_MAX, Decision, END_STEP_MAX, Inbox, Observer, RunEnd, RunOutcome, RunParts,
+    RunRecord, RunStatus, run, tell,
 };
+
+/// So long opening a thread may take: a claim that nobody renews meanwhile is over by then.
+const OPEN_MAX: Duration = CLAIM_TERM;
 
 /// A run that is to be driven.
 pub(super) struct Drive {
@@ -77,16 +83,21 @@ impl Drive {
             });
         };
         let (thread_id, claimed) = (Arc::clone(&self.thread_id), Instant::now());
-        let (kept, opened) = match durable.open(&thread_id, self.run_id).await {
-            Ok((kept, opened)) => (Arc::new(kept), opened),
-            Err(OpenError::Held { .. } | OpenError::Unfinished { .. }) => return Err(Undriven::Busy),
-            Err(OpenError::Storage(StorageError::AlreadyExists { .. })) if self.is_resumed() => {
-                return Err(Undriven::Over);
-            }
-            Err(OpenError::Storage(error)) => {
-                let ears = Ears::new(&self.observer, &self.cancellation, &self.inbox);
-                return Ok(ears.not_begun(self.is_resumed(), error.into()).await);
-            }
+        let ears = Ears::new(&self.observer, &self.cancellation, &self.inbox);
+        let opening = in_time(&self.cancellation, durable.open(&thread_id, self.run_id)).await;
+        let (kept, opened) = match opening {
+            // Whether the thread is taken nobody knows: if it is, that runs out by itself.
+            Err(error) => return Ok(ears.not_begun(self.is_resumed(), error).await),
+            Ok(opened) => match opened {
+                Ok((kept, opened)) => (Arc::new(kept), opened),
+                Err(OpenError::Held { .. } | OpenError::Unfinished { .. }) => return Err(Undriven::Busy),
+                Err(OpenError::Storage(StorageError::AlreadyExists { .. })) if self.is_resumed() => {
+                    return Err(Undriven::Over);
+                }
+                Err(OpenError::Storage(error)) => {
+                    return Ok(ears.not_begun(self.is_resumed(), error.into()).await);
+                }
+            },
         };
         let cancellation = self.cancellation.clone();
         let agent_id = Arc::clone(self.plan.agent_id());
@@ -146,6 +157,30 @@ impl ResolvedRunPlan {
         match self {
             ResolvedRunPlan::Local(agent) => &agent.id,
             ResolvedRunPlan::Remote(agent) => &agent.id,
+        }
+    }
+}
+
+/// Waits for what a run needs of its store before it begins. A run that is cancelled does not wait long for that: what the store
+/// says in time still counts, since also a run that is called off has an end to record.
+pub(super) async fn in_time<T>(
+    cancellation: &CancellationToken,
+    asked: impl Future<Output = T>,
+) -> Result<T, CheckpointError> {
+    let called_off = async {
+        cancellation.cancelled().await;
+        sleep(CANCELLED_MAX).await;
+    };
+    tokio::select! {
+        biased;
+        answer = asked => Ok(answer),
+        () = called_off => {
+            let message = "the run was cancelled before its thread was opened".to_owned();
+            Err(CheckpointError { code: Code::StateCancelled, message })
+        }
+        () = sleep(OPEN_MAX) => {
+            let message = format!("the store did not open the thread within {} s", OPEN_MAX.as_secs());
+            Err(CheckpointError { code: Code::StorageIo, message })
         }
     }
 }

@@ -10,7 +10,7 @@ use runyard_store::{AgentRunRow, StorageError, ThreadId, ThreadRunStore};
 
 use super::cache::{Cache, Known, Remembered};
 use super::kept::Kept;
-use crate::checkpoint::{CheckpointError, OpenError, Opened, StoreCheckpoint};
+use crate::checkpoint::{CheckpointError, OpenError, Opened, StoreCheckpoint, bytes_stored};
 
 /// Where a runtime keeps conversations and runs.
 pub(crate) struct Durable {
@@ -56,6 +56,11 @@ impl Durable {
         }
         conversation.truncate(kept.durable());
         self.cache().put(Arc::clone(thread_id), kept.known().with(conversation));
+    }
+
+    /// How many bytes a message has as it is stored.
+    pub(super) fn bytes_of(&self, message: &Message) -> usize {
+        bytes_stored(&self.redactor, message)
     }
 
     /// The run of a thread that is not over.

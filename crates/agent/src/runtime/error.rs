@@ -23,6 +23,18 @@ pub enum RuntimeError {
         /// The id.
         agent_id: String,
     },
+    /// A message of the input is larger than can be stored, and a run that cannot store it cannot go on from it.
+    #[error(
+        "message {message} of the input has {bytes} bytes as JSON; {bytes_max} are the limit, pictures included"
+    )]
+    InputTooLarge {
+        /// Which, counted from 1.
+        message: usize,
+        /// How many bytes it has.
+        bytes: usize,
+        /// How many it may have.
+        bytes_max: usize,
+    },
     /// The agent cannot be resolved.
     #[error("the agent cannot be resolved: {message}")]
     ResolveFailed {
@@ -38,6 +50,7 @@ impl RuntimeError {
             Self::State(_) => Code::RuntimeState,
             Self::ThreadAlreadyRunning { .. } => Code::RuntimeThreadAlreadyRunning,
             Self::AgentNotFound { .. } => Code::RuntimeAgentNotFound,
+            Self::InputTooLarge { .. } => Code::StorageValidation,
             Self::ResolveFailed { .. } => Code::RuntimeResolveFailed,
         }
     }

@@ -474,3 +474,16 @@ async fn d16_an_effect_of_a_tool_goes_out_after_its_call_and_knows_which() {
         assert_eq!(*world.bits.noted.0.lock().unwrap(), expected, "{order:?}");
     }
 }
+
+#[tokio::test]
+async fn calls_that_a_model_gave_one_id_are_made_each_and_have_each_their_result() {
+    let effects = Effects::default();
+    let twice = [call("a", "pay", json!({ "n": 1 })), call("a", "pay", json!({ "n": 2 }))];
+    let world =
+        World::new([ScriptedAnswer::calls(twice), says("Done.")]).tool(effect("pay", &effects).done());
+    let run = run_id();
+    let seen = world.go(run, &["Pay twice."], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(effects.all(), [format!("{run}:2.0"), format!("{run}:2.1")]);
+    assert_paired(&world.messages().await);
+}

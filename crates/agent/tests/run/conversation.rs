@@ -8,8 +8,8 @@ use runyard_agent::phase::{Phase, StateCommand, TerminationReason};
 use runyard_agent::run::{AgentEvent, Limits, Observer, RunStatus};
 use runyard_domain::Code;
 use runyard_llm::inference::{
-    InferenceExecutionError, InferenceRequest, InterruptCause, Message, Model, ModelStream, ScriptedAnswer,
-    ScriptedError, ScriptedFault, ScriptedUsage, Step, StopReason,
+    AnswerFormat, InferenceExecutionError, InferenceRequest, InterruptCause, Message, Model, ModelStream,
+    Role, ScriptedAnswer, ScriptedError, ScriptedFault, ScriptedUsage, Step, StopReason,
 };
 use runyard_llm::usage::Usage;
 
@@ -160,12 +160,45 @@ async fn an_answer_that_was_cut_is_gone_on_with_so_often() {
         .map(Message::said)
         .collect();
     assert_eq!(said, "One, two, three.");
+    assert_eq!(seen.outcome.text(), "One, two, three.");
+    let asked = world.model.requests().pop().unwrap().messages.pop().unwrap().said();
+    // A call that was cut is as lost as one that broke off, and asked for in the same words.
+    let again = "make any tool call again that you were about to make";
+    assert!(asked.contains(again) && runyard_llm::inference::CONTINUE.contains(again), "{asked}");
 
     let world = World::new([cut("1"), cut("2"), cut("3"), says("never")]);
     let seen = world.ask("Count.").await;
     let TerminationReason::Stopped { code, .. } = seen.reason() else { panic!("{:?}", seen.reason()) };
     assert_eq!(code, "output_truncated");
     assert_eq!(world.model.asked(), 3);
+    assert_eq!(seen.outcome.text(), "123");
+}
+
+#[tokio::test]
+async fn an_answer_in_a_form_that_was_cut_is_asked_for_anew() {
+    let cut =
+        |text: &str| ScriptedAnswer::steps([Step::Text(text.to_owned()), Step::Stop(StopReason::MaxTokens)]);
+    let mut world = World::new([cut(r#"{"colour": "bl"#), says(r#"{"colour": "blue"}"#)]);
+    world.settings.format =
+        Some(AnswerFormat { name: "colour".into(), schema: serde_json::json!({ "type": "object" }) });
+    let seen = world.ask("What colour?").await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(seen.outcome.text(), r#"{"colour": "blue"}"#);
+    let asked = world.model.requests().pop().unwrap().messages.pop().unwrap().said();
+    assert!(asked.contains("from its beginning"), "{asked}");
+    // What clients saw is stored, also of the half that is of no use.
+    let stored = world.messages().await;
+    let said = stored.iter().filter(|message| message.role == Role::Assistant).map(Message::said);
+    assert_eq!(said.collect::<String>(), seen.text());
+}
+
+#[tokio::test]
+async fn a_run_that_a_limit_ends_after_a_cut_answer_leaves_no_word_that_nobody_reads() {
+    let cut = ScriptedAnswer::steps([Step::Text("One, ".to_owned()), Step::Stop(StopReason::MaxTokens)]);
+    let world = World::new([cut]).limits(Limits { rounds_max: 1, ..Limits::default() });
+    let seen = world.ask("Count.").await;
+    assert!(matches!(seen.reason(), TerminationReason::Stopped { code, .. } if code == "max_rounds"));
+    assert_eq!(shape(&world.messages().await), ["user: Count.", "model: One, "]);
 }
 
 #[tokio::test]

@@ -101,6 +101,47 @@ async fn j05_a_call_of_unknown_outcome_is_asked_about_also_when_its_tool_is_gone
     assert!(results(&world.messages().await)[0].1.contains("tool.not_found"));
 }
 
+// clause: J05
+#[tokio::test(start_paused = true)]
+async fn j05_a_call_is_of_unknown_outcome_until_it_is_durable_that_it_is_made_again() {
+    use crate::support::flaky::{Failure, Flaky, Operation, Plan};
+    let (effects, flaky) = (Effects::default(), Flaky::new(None));
+    for parallel in [false, true] {
+        let mut world = World::new([calls("a", "pay")]).tool(pays_and_hangs(&effects).done());
+        world.store = Arc::clone(&flaky) as Arc<dyn runyard_store::ThreadRunStore>;
+        if parallel {
+            world = world.parallel();
+        }
+        let run = run_id();
+        effects.0.lock().unwrap().clear();
+        dies(&world, run, &["Pay."], Vec::new()).await;
+        world.again([]);
+        let seen = world.go(run, &[], Vec::new()).await;
+        assert_eq!(seen.reason(), &TerminationReason::Suspended);
+        // Somebody wants it again, and that cannot be stored.
+        world.again([]);
+        flaky.fails(Some(Plan::once(Operation::Commit, Failure::Refused)));
+        let seen = world.go(run, &[], vec![crate::suspension::yes(&seen)]).await;
+        let TerminationReason::Failed { code: Code::OutcomeUnknown, message } = seen.reason() else {
+            panic!("{:?}", seen.reason());
+        };
+        assert!(message.contains("pay (") && message.contains("storage.validation"), "{message}");
+        assert_eq!(effects.all().len(), 1, "it was not made again");
+        flaky.fails(None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_are_counted_on_in_another_process() {
+    let mut world = World::new([calls("a", "look"), calls("b", "look"), never()]).tool(answers("look", 1));
+    let run = run_id();
+    dies(&world, run, &["Look."], Vec::new()).await;
+    world.again([says("Hi.")]);
+    let seen = world.go(run, &[], Vec::new()).await;
+    assert_eq!(seen.words(), ["resumed", "step 4", "answered Hi.", "ended"]);
+    assert_eq!(world.record(run).await.steps, 4);
+}
+
 /// What is told, stored and journalled of a run that ends with the call 2.0 of `pay` unknown.
 async fn check_never_known(world: &World, run: RunId, seen: &crate::support::Seen) {
     let TerminationReason::Failed { code: Code::OutcomeUnknown, message } = seen.reason() else {

@@ -9,6 +9,7 @@ mod crashes;
 mod durability;
 mod faults;
 mod limits;
+mod overflow;
 mod random;
 mod secrets;
 mod summaries;

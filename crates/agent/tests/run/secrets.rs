@@ -150,3 +150,44 @@ async fn what_a_provider_sealed_is_kept_whole_or_left_out() {
     let stored = checkpoint.stored(sealed(SECRET));
     assert!(matches!(&stored.content[0], Part::Reasoning(Reasoning { sealed: None, .. })));
 }
+
+// clause: D01
+#[tokio::test]
+async fn d01_state_that_could_not_be_read_again_without_its_secrets_is_refused_and_its_key_is_named() {
+    let world = World::new([says("Hi.")]).with(|bits| {
+        bits.hook(Phase::StepEnd, |_| async {
+            // A number under the name of a secret would be stored as the text that stands for it.
+            Ok(StateCommand::none().update::<Memory>(("token".to_owned(), 123_456)))
+        });
+    });
+    let run = run_id();
+    let seen = world.go(run, &["Hello."], Vec::new()).await;
+    let TerminationReason::Failed { code, message } = seen.reason() else { panic!("{:?}", seen.reason()) };
+    assert_eq!(*code, runyard_domain::Code::StateKeyEncode);
+    assert!(message.contains("test.memory"), "{message}");
+    // The thread is not lost with it, as it would be with a value that never reads back.
+    let mut world = World { bits: Default::default(), ..world };
+    world.again([says("Hi.")]);
+    assert_eq!(world.ask("Again.").await.reason(), &TerminationReason::NaturalEnd);
+}
+
+#[tokio::test]
+async fn what_a_call_that_waits_was_to_be_made_with_may_hold_anything_under_any_name() {
+    let gate = |bits: &mut crate::support::parts::Bits| {
+        bits.gate(|call, _| {
+            let ticket = SuspendTicket {
+                parameters: json!({ "token": 123_456, "password": { "n": call.arguments["n"] } }),
+                ..SuspendTicket::new("t", "confirm", "Shall I?")
+            };
+            async move { Ok(GateDecision::Suspend(Box::new(ticket))) }
+        });
+    };
+    let mut world = World::new([ScriptedAnswer::calls([call("a", "look", json!({ "n": 1 }))])])
+        .tool(answers("look", "blue"))
+        .with(gate);
+    let run = run_id();
+    assert_eq!(world.go(run, &["Look."], Vec::new()).await.reason(), &TerminationReason::Suspended);
+    world.again([says("Blue.")]);
+    let seen = world.go(run, &[], vec![Decision::resume("t")]).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+}

@@ -8,6 +8,7 @@ mod flaky;
 #[path = "../support/heard.rs"]
 mod heard;
 mod kit;
+mod opening;
 mod remote;
 mod resolve;
 mod rows;

@@ -240,6 +240,24 @@ async fn a_cancelled_run_drops_its_request_and_frees_its_thread() {
     assert_eq!(again.reason, TerminationReason::Cancelled);
 }
 
+// clause: D05
+#[tokio::test]
+async fn d05_a_remote_refusal_whose_body_cannot_be_read_is_what_its_status_says() {
+    for (status, code) in [
+        (401, Code::InferenceUnauthorized),
+        (429, Code::InferenceRateLimited),
+        (200, Code::InferenceProvider),
+    ] {
+        let server = Loopback::start(move |_, _| {
+            let headers = "content-encoding: gzip\r\ncontent-length: 2\r\nconnection: close";
+            Reply::Bytes(format!("HTTP/1.1 {status} X\r\n{headers}\r\n\r\n\u{1f}\u{1}").into_bytes())
+        })
+        .await;
+        let outcome = runtime(server.url("/run")).await.run(hi()).await.unwrap();
+        assert_eq!(failed_with(&outcome.reason), Some(code), "{status}");
+    }
+}
+
 #[tokio::test]
 async fn a_key_goes_to_the_place_that_it_is_for_and_nowhere_else() {
     let server = Loopback::start(|_, _| Loopback::json("{}")).await;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use runyard_agent::phase::TerminationReason;
 use runyard_agent::plugin::{InstallError, Plugin, Registrar};
 use runyard_agent::remote::HttpBackend;
 use runyard_agent::spec::{AgentSpec, EndpointSpec, ModelSpec, ProviderSpec, ToolFilter, WireKind};
@@ -289,4 +290,17 @@ async fn d13_a_model_of_a_described_provider_is_asked_over_its_wire_with_its_key
 async fn d03_an_agent_of_a_runtime_that_was_built_runs() {
     let runtime = one_agent(saying(["hello"])).build().await.unwrap();
     assert_eq!(runtime.run(RunRequest::new("a", "t", "hi")).await.unwrap().text(), "hello");
+}
+
+// clause: D05
+#[tokio::test(start_paused = true)]
+async fn d05_a_run_for_which_no_model_is_left_says_what_went_wrong_with_the_last_one() {
+    let busy = || ScriptedError::RateLimited { message: "later".into(), retry_after_ms: None };
+    let failing = || scripted(vec![ScriptedAnswer::failing(busy()); 9]);
+    let spec = AgentSpec { fallback_models: vec!["n".into()], ..AgentSpec::new("a", "m") };
+    let builder = AgentRuntimeBuilder::new().model("m", failing()).model("n", failing()).agent(spec);
+    let outcome = builder.build().await.unwrap().run(RunRequest::new("a", "t", "hi")).await.unwrap();
+    let said = "no model is available; the last one failed with inference.rate_limited";
+    let TerminationReason::Failed { code, message } = outcome.reason else { panic!("{:?}", outcome.reason) };
+    assert_eq!((code, message.as_str()), (Code::InferenceAllModelsUnavailable, said));
 }

@@ -60,11 +60,8 @@ pub enum InferenceExecutionError {
     #[error("the provider's filter withheld the answer: {0}")]
     ContentFiltered(String),
     /// No model is left to try.
-    #[error("no model is available{}", failed_last(*last))]
-    AllModelsUnavailable {
-        /// What last went wrong with one of them; nothing, when none was asked.
-        last: Option<Code>,
-    },
+    #[error("no model is available")]
+    AllModelsUnavailable,
     /// Whoever asked does not want it any more.
     #[error("cancelled")]
     Cancelled,
@@ -155,14 +152,10 @@ impl InferenceExecutionError {
             Self::Unauthorized(_) => Code::InferenceUnauthorized,
             Self::ModelNotFound(_) => Code::InferenceModelNotFound,
             Self::ContentFiltered(_) => Code::InferenceContentFiltered,
-            Self::AllModelsUnavailable { .. } => Code::InferenceAllModelsUnavailable,
+            Self::AllModelsUnavailable => Code::InferenceAllModelsUnavailable,
             Self::Cancelled => Code::InferenceCancelled,
         }
     }
-}
-
-fn failed_last(last: Option<Code>) -> String {
-    last.map(|code| format!("; the last one failed with {}", code.as_str())).unwrap_or_default()
 }
 
 impl fmt::Display for InterruptCause {

@@ -372,9 +372,7 @@ impl Turn {
     fn fail_without_models(&mut self) {
         let error = match &self.last_error {
             Some(error) if self.inference.pool().members().len() == 1 => error.clone(),
-            last => InferenceExecutionError::AllModelsUnavailable {
-                last: last.as_ref().map(InferenceExecutionError::code),
-            },
+            _ => InferenceExecutionError::AllModelsUnavailable,
         };
         self.fail(error);
     }
@@ -384,7 +382,7 @@ impl Turn {
         self.gathered.break_off();
         if !matches!(
             error,
-            InferenceExecutionError::Cancelled | InferenceExecutionError::AllModelsUnavailable { .. }
+            InferenceExecutionError::Cancelled | InferenceExecutionError::AllModelsUnavailable
         ) {
             self.last_error = Some(error.clone());
         }

@@ -94,7 +94,8 @@ impl WireModel {
     async fn refused(&self, answer: Answer) -> InferenceExecutionError {
         let Answer { response, connection } = answer;
         let (head, body) = response.into_parts();
-        let body = beginning(body).await;
+        // A body that cannot be read says nothing, and the status and the headers say what they say.
+        let body = if is_encoded(&head.headers) { Vec::new() } else { beginning(body).await };
         drop(connection);
         let after = retry_after(&head.headers, (self.clock)());
         if !head.status.is_success() {
@@ -120,7 +121,7 @@ impl Model for WireModel {
         let request = self.request(request).map_err(failed)?;
         let answer = self.client.send(&limits, &self.target.address, request).await.map_err(failed)?;
         let head = &answer.response;
-        if is_encoded(head.headers()) {
+        if head.status().is_success() && is_encoded(head.headers()) {
             return Err(failed(Failed::Unusable));
         }
         if !head.status().is_success() || !is_stream(head.headers()) {

@@ -71,9 +71,13 @@ const EXACT: [Word; 30] = [
 ];
 
 /// Words that say no more than a status does, and so count only where there is none.
-const LOOSE: [Word; 7] = [
+const LOOSE: [Word; 9] = [
     word("invalid_request_error", Meaning::Invalid, 400),
     word("not_found_error", Meaning::NoModel, 404),
+    // vLLM
+    word("NotFoundError", Meaning::NoModel, 404),
+    // Gemini
+    word("NOT_FOUND", Meaning::NoModel, 404),
     word("server_error", Meaning::Server, 500),
     word("api_error", Meaning::Server, 500),
     word("internal_error", Meaning::Server, 500),

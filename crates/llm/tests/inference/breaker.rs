@@ -69,10 +69,7 @@ async fn d07_a_probe_that_is_dropped_gives_its_place_back_wherever_it_is() {
         let still = tokio::time::timeout(Duration::from_secs(1), hanging).await;
         assert!(still.is_err(), "it hangs in {stalls_in}");
         assert_eq!(standing(&inference), Standing::HalfOpen { probes: 1 });
-        assert_eq!(
-            *see(&inference).await.error(),
-            InferenceExecutionError::AllModelsUnavailable { last: None }
-        );
+        assert_eq!(*see(&inference).await.error(), InferenceExecutionError::AllModelsUnavailable);
         drop(turn);
         assert_eq!(standing(&inference), Standing::HalfOpen { probes: 0 });
         assert_eq!(see(&inference).await.text(), "well");
@@ -103,7 +100,7 @@ async fn d07_a_single_model_that_is_left_alone_is_not_asked_and_not_retried() {
     assert!(matches!(see(&inference).await.error(), InferenceExecutionError::Provider(_)));
     assert_eq!(one.asked(), 3);
     let refused = see(&inference).await;
-    assert_eq!(*refused.error(), InferenceExecutionError::AllModelsUnavailable { last: None });
+    assert_eq!(*refused.error(), InferenceExecutionError::AllModelsUnavailable);
     assert!(refused.updates.is_empty(), "it neither waits nor retries: {:?}", refused.updates);
     assert_eq!(one.asked(), 3);
     let_time_pass(20).await;

@@ -406,7 +406,6 @@ async fn d09_what_fits_no_answer_is_the_provider_s_error_and_invents_no_call() {
         vec![arguments(3, "{}")],
         vec![ended(3)],
         vec![started(0, "a"), started(0, "b")],
-        vec![started(0, "a"), started(1, "a")],
         vec![started(0, "a"), ended(0), arguments(0, "{}")],
     ] {
         let has_whole_call = nonsense.contains(&ended(0));
@@ -416,6 +415,15 @@ async fn d09_what_fits_no_answer_is_the_provider_s_error_and_invents_no_call() {
             false => assert!(matches!(seen.error(), E::Provider(_)), "{nonsense:?}"),
         }
     }
+}
+
+// clause: D09
+#[tokio::test(start_paused = true)]
+async fn d09_calls_that_a_model_gave_one_id_are_several() {
+    let both = [started(0, "a"), started(1, "a"), ended(0), arguments(1, r#"{"n":2}"#), ended(1), stop()];
+    let (seen, model) = ask([says(both)]).await;
+    assert_eq!(seen.ready(), [call("a", no_arguments()), call("a", json!({ "n": 2 }))]);
+    assert_eq!((seen.answer().message.tool_calls().count(), model.asked()), (2, 1));
 }
 
 // clause: D10

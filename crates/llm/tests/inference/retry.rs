@@ -111,7 +111,7 @@ fn d07_only_transient_errors_are_retried() {
         E::Unauthorized(text()),
         E::ModelNotFound(text()),
         E::ContentFiltered(text()),
-        E::AllModelsUnavailable { last: None },
+        E::AllModelsUnavailable,
         E::Cancelled,
     ];
     let retried = |error: &E| {

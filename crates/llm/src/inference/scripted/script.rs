@@ -330,7 +330,7 @@ impl From<ScriptedError> for InferenceExecutionError {
             ScriptedError::Unauthorized { message } => To::Unauthorized(message),
             ScriptedError::ModelNotFound { message } => To::ModelNotFound(message),
             ScriptedError::ContentFiltered { message } => To::ContentFiltered(message),
-            ScriptedError::AllModelsUnavailable => To::AllModelsUnavailable { last: None },
+            ScriptedError::AllModelsUnavailable => To::AllModelsUnavailable,
             ScriptedError::Cancelled => To::Cancelled,
         }
     }
