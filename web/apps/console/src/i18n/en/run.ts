@@ -244,6 +244,9 @@ export const run = {
   size: "Size",
   mediaType: "Type",
   checks: "What was checked",
+  codeLabel: "Code",
+  failureKindLabel: "Failure kind",
+  causeLabel: "Cause",
   missingMeans: "These events were not delivered and could not be fetched again. Reload the page to try once more.",
   unknownMeans: "A later version of Runyard wrote this event. It is shown raw below.",
 

@@ -237,6 +237,9 @@ export const run = {
   size: "大小",
   mediaType: "类型",
   checks: "检查项",
+  codeLabel: "代码",
+  failureKindLabel: "失败类型",
+  causeLabel: "原因",
   missingMeans: "这些事件没有送达，也无法再次取得。重新载入页面可再试一次。",
   unknownMeans: "此事件由更新版本的 Runyard 写入。原始内容如下。",
 

@@ -3,7 +3,7 @@ import type { RunView } from "@runyard/react";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { plural, t, useLanguage } from "../../i18n";
-import { FailureCard, failureNext, Icon, LinkButton, type IconName } from "../../ui";
+import { FailureCard, Icon, LinkButton, type IconName } from "../../ui";
 import { Markdown } from "../../ui/markdown";
 import type { ShownRun } from "./run-context";
 import { SeqLink } from "./seq-link";
@@ -22,23 +22,20 @@ export function EndCard({ run }: { run: ShownRun }) {
 
 function Failed({ run, failure }: { run: ShownRun; failure: NonNullable<RunView["failure"]> }) {
   const { view } = run.snapshot;
-  // The backend's own kind says more exactly what to do than the run's code.
-  const next = failure.failureKind === undefined ? undefined : failureNext(failure.failureKind);
   return (
     <div className="endcard">
       <FailureCard
         code={failure.code}
         failureKind={failure.failureKind}
+        cause={failure.cause}
         message={failure.message}
         recovery={failure.recovery}
-        steps={next === undefined || next === failureNext(failure.code) ? [] : [next]}
         sequence={view.lastSequence}
         facts={{
           run: run.id,
           agent: view.agentId ?? undefined,
           backend: view.backendProfile ?? undefined,
           edge: view.edgeId ?? undefined,
-          cause: failure.cause,
         }}
         actions={
           <>

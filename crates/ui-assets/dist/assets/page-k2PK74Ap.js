@@ -1,0 +1,1 @@
+export{r as LoginPanel}from"./page-Cx6Sn4-u.js";
