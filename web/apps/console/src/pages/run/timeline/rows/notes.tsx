@@ -2,7 +2,7 @@
 import type { Row } from "@runyard/react";
 import { plural, t } from "../../../../i18n";
 import { durationText, failureTitle, stateText, type Failed } from "../../../../ui";
-import { degradedText, rowName, whoText } from "../../words";
+import { degradedText, isNotice, rowName, whoText } from "../../words";
 import type { ContentProps } from "./index";
 import { Prose } from "./message";
 
@@ -48,6 +48,7 @@ export function CommandRow({ row, open, onToggle }: ContentProps<"command">) {
 export function RuntimeRow({ row }: ContentProps<"runtime">) {
   const { status, died, error } = row;
   const wrong = error ?? died;
+  const notice = error !== undefined && isNotice(error);
   if (wrong !== undefined) {
     return (
       <div>
@@ -56,7 +57,7 @@ export function RuntimeRow({ row }: ContentProps<"runtime">) {
           {error?.failureKind !== undefined && <span className="code">{error.failureKind}</span>}
           {error?.retrying === true && <span className="muted">{t("run.retrying")}</span>}
         </div>
-        <p className="note">{wrong.message}</p>
+        <p className={notice ? "prose" : "note"}>{wrong.message}</p>
       </div>
     );
   }
@@ -77,6 +78,15 @@ export function SecretsRow({ row }: ContentProps<"secrets">) {
       <span className="kind">{t("run.row.secrets")}</span>
       <code className="trunc">{keys.map((key) => `${profile}/${key}`).join(", ")}</code>
       <span>{t(`run.projected.${how}`)}</span>
+    </div>
+  );
+}
+
+/** The conversation so far was recorded. */
+export function ThreadRow() {
+  return (
+    <div className="line">
+      <span className="kind">{t("run.row.thread")}</span>
     </div>
   );
 }

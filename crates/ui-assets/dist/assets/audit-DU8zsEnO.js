@@ -1,0 +1,1 @@
+export{n as AuditPage,t as AuditTab}from"./audit-BkTT0Q1A.js";

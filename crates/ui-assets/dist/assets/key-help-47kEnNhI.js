@@ -1,0 +1,1 @@
+export{t as KeyHelp}from"./key-help-D6ySiJ20.js";

@@ -1,1 +1,0 @@
-export{t as KeyHelp}from"./key-help-1bX78C9J.js";

@@ -1,1 +1,0 @@
-export{n as LoginPage}from"./page-Cx6Sn4-u.js";

@@ -1,1 +1,0 @@
-export{r as LoginPanel}from"./page-Cx6Sn4-u.js";
