@@ -41,6 +41,14 @@ export function diffText(diff: { base: string; paths: readonly string[]; stats?:
   return isUndo(diff) ? plural(files, "run.undoOne", "run.undoMany") : filesText(files);
 }
 
+/** The run's own diff and patch, which it lists before what else it produced. */
+const OWN_ARTIFACTS = 2;
+
+/** How many artifacts a run lists: what it changed is among them, twice. */
+export function artifactCount({ artifacts, review }: Pick<RunView, "artifacts" | "review">): number {
+  return artifacts.length + (review !== null && review.diff.paths.length > 0 ? OWN_ARTIFACTS : 0);
+}
+
 /** Why a run ended without a diff: only one that had no checkout does so at its end, and any that ends early. */
 export function noDiffText({ missing, failure, cancelled }: RunView): string {
   if (missing.length > 0) return t("run.noDiff.missing");

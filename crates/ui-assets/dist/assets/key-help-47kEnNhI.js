@@ -1,1 +1,0 @@
-export{t as KeyHelp}from"./key-help-D6ySiJ20.js";
