@@ -2,7 +2,7 @@
 import type { ApprovalEntry, Row } from "@runyard/react";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { t } from "../../../i18n";
+import { maybe, t } from "../../../i18n";
 import { told } from "../../../i18n/known";
 import { absoluteText, Block, bytesText, failureNext, failureTitle, KeyValue, Risk, Sentence, visible } from "../../../ui";
 import { Markdown } from "../../../ui/markdown";
@@ -268,7 +268,7 @@ function LifecycleDetail({ run, row }: { run: ShownRun; row: Extract<Row, { kind
       )}
       {checks !== undefined && (
         <Section title={t("run.checks")}>
-          <KeyValue pairs={Object.entries(checks).map(([check, found]) => [check, told(found)])} />
+          <KeyValue pairs={Object.entries(checks).map(([check, found]) => [maybe(`run.check.${check}`) ?? check, told(found)])} />
         </Section>
       )}
       {ended && (
