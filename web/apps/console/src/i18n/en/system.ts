@@ -21,6 +21,7 @@ export const system = {
     approval: "People",
     onReject: "When rejected",
     limits: "Limits",
+    unchecked: "Not checked yet",
     runsMaxOne: "1 run at a time",
     runsMax: "{count} runs at a time",
     timeout: "at most {time}",

@@ -21,6 +21,7 @@ export const system = {
     approval: "人工",
     onReject: "被拒绝时",
     limits: "限制",
+    unchecked: "尚未检查",
     runsMaxOne: "同时 1 个 Run",
     runsMax: "同时 {count} 个 Run",
     timeout: "最长 {time}",
