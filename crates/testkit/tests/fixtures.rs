@@ -57,7 +57,7 @@ fn c03_c08_rust_refuses_every_illegal_fixture_at_the_place_beside_it() {
 }
 
 #[test]
-fn c10_c16_the_fixtures_have_every_event_every_state_every_failure_kind_and_every_answer() {
+fn c10_c16_the_fixtures_have_every_event_every_state_every_failure_kind_a_cause_and_every_answer() {
     let logs = fixtures::stored("fixtures");
     let events: Vec<Event> = logs.iter().flat_map(Log::events).collect();
     let words = |of: &str, field: &str| -> BTreeSet<String> {
@@ -69,6 +69,7 @@ fn c10_c16_the_fixtures_have_every_event_every_state_every_failure_kind_and_ever
     assert_eq!(types, RunEvent::KINDS.iter().copied().collect());
     let kinds = FailureKind::ALL.map(|kind| kind.code().as_str().to_owned());
     assert_eq!(words("run.failed", "/failureKind"), kinds.into_iter().collect());
+    assert_eq!(words("run.failed", "/cause"), ["inference.rate_limited".to_owned()].into());
     let answers = ["approved", "rejected", "expired", "withdrawn"].map(str::to_owned);
     assert_eq!(words("run.approval.resolved", "/resolution"), answers.into_iter().collect());
 

@@ -1,10 +1,11 @@
 // A run goes on being shown as it is: after a reload, a lost connection and the death of the hub, without a gap and without a double.
 // clause: C08
+// clause: C22
 import { RunPage } from "../support/run-page.ts";
 import { numbers, untilQuiet, whole } from "../support/timeline.ts";
 import { expect, test } from "../support/test.ts";
 import { Yard } from "../support/yard.ts";
-import { words } from "../support/words.ts";
+import { LANGUAGES, words } from "../support/words.ts";
 import { contextOf, logIn } from "../support/session.ts";
 
 test("c08 a reload in the midst of a run shows the same timeline, and goes on", async ({ yard, page }) => {
@@ -83,4 +84,38 @@ test("c08 a run that is over is shown whole after a reload, and its stream is no
   await expect(run.link).toHaveAttribute("data-link", "ended");
   expect(await numbers(run)).toEqual(before);
   expect(wire.streams(id)).toBeLessThanOrEqual(opened * 2);
+});
+
+for (const language of LANGUAGES) {
+  test.describe(`in ${language}`, () => {
+    test.use({ locale: language === "zh" ? "zh-CN" : "en-GB" });
+
+    test("c22 a run that has ended goes on as a new one in its session", async ({ yard, page }) => {
+      const id = await yard.start("short");
+      await yard.api.until(id, "completed");
+      const run = await RunPage.open(page, id);
+      await run.head.getByRole("button", { name: words("run.moreActions", {}, language) }).click();
+      await expect(page.getByRole("menuitem", { name: words("run.goOn", {}, language) })).toBeVisible();
+      await page.keyboard.press("Escape");
+      await page.getByRole("region", { name: words("run.outcomeLabel", {}, language) }).getByRole("link", { name: words("run.goOn", {}, language) }).click();
+      const form = page.getByRole("main");
+      await expect(form).toContainText(words("runs.create.continues", {}, language));
+      await form.getByRole("textbox", { name: words("runs.create.task", {}, language) }).fill("And now the quay.");
+      await form.getByRole("button", { name: words("runs.effect.goOn", { agent: "short", workspace: "harbor" }, language) }).click();
+      await expect(page).not.toHaveURL(new RegExp(`new|${id}`));
+      const next = new URL(page.url()).pathname.split("/")[2] ?? "";
+      const [before, after] = await Promise.all([id, next].map(async (one) => (await yard.api.events(one))[0]?.payload));
+      expect(after).toMatchObject({ sessionId: before?.["sessionId"], parentRunId: id });
+    });
+  });
+}
+
+test("c22 a run that goes on yet is not gone on from", async ({ yard, page }) => {
+  const id = await yard.start("asks-shell");
+  await yard.api.asked(id);
+  const run = await RunPage.open(page, id);
+  await run.shows("needs_approval");
+  await run.head.getByRole("button", { name: words("run.moreActions") }).click();
+  await expect(page.getByRole("menuitem", { name: words("run.runAgain") })).toBeVisible();
+  await expect(page.getByRole("menuitem", { name: words("run.goOn") })).toHaveCount(0);
 });

@@ -49,6 +49,15 @@ test("c14 a run that is over leads to its diff, artifacts, transcript and audit,
     await left.getByRole("link", { name }).click();
     await expect(page.getByRole("main").getByText(shown).first()).toBeVisible();
   }
+  // The list, the tab and the card agree about how many there are, the run's own diff and patch among them.
+  await run.go("/artifacts");
+  const listed = page.getByRole("navigation", { name: words("artifacts.list") }).getByRole("listitem");
+  await expect(listed.first()).toBeVisible();
+  const count = await listed.count();
+  expect(count).toBeGreaterThan(2);
+  await expect(run.tab("Artifacts")).toHaveText(`Artifacts${count}`);
+  await run.go();
+  await expect(left.getByRole("link", { name: words("run.artifactMany", { count }) })).toBeVisible();
   const short = await yard.start("short");
   await yard.api.until(short, "completed");
   await RunPage.open(page, short);

@@ -76,10 +76,13 @@ test("a workspace is added and removed, each after asking", async ({ page, yard 
 
 test("a backend is checked, and what was found stays", async ({ page }) => {
   await page.goto("/agents");
+  const agent = page.getByRole("article", { name: "short", exact: true }).filter({ hasNotText: "Check backend" });
+  await expect(agent).toContainText("Not checked yet");
   await page.getByRole("button", { name: "Check backend: short" }).click();
   const panel = page.getByRole("article", { name: "short", exact: true }).filter({ hasText: "Check backend" });
   await expect(panel.getByText(/Checked on edge/)).toBeVisible();
   await expect(panel.getByText("Ready")).toBeVisible();
+  await expect(agent.getByText("Ready"), "what it is for says so, too").toBeVisible();
 });
 
 test("the audit is read, filtered by its address, and verified", async ({ page }) => {

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { setLanguage } from "../src/i18n";
+import { maybe, setLanguage } from "../src/i18n";
 import { known } from "../src/i18n/en/known";
 import { knownAs, told } from "../src/i18n/known";
 
@@ -10,7 +10,7 @@ const CRATES = join(import.meta.dirname, "../../../../crates");
 const SOURCES = [
   "domain/src/gate/explain.rs", "domain/src/gate/command.rs", "edge/src/prepare.rs", "edge/src/sandbox.rs", "edge/src/granted.rs",
   "edge/src/projection.rs", "edge/src/ending.rs", "edge/src/review.rs", "edge/src/applying.rs", "engine/src/driver.rs",
-  "engine/src/catalog.rs", "engine/src/translate.rs", "engine/src/carry.rs", "checkout/src/made.rs",
+  "engine/src/catalog.rs", "engine/src/timers.rs", "engine/src/translate.rs", "engine/src/carry.rs", "checkout/src/made.rs",
   "adapters/src/codex/conversation.rs", "adapters/src/codex/conversation/opening.rs", "adapters/src/codex/translate.rs",
 ];
 /** A string that goes on in the next line is one string. */
@@ -23,13 +23,40 @@ const MADE_OF: Record<string, readonly string[]> = {
   takeBack: ['"Take back"', "{verb} the changes of {of}"],
 };
 
+/** Those that the sources write only from the constant of this name on. */
+const LATER: Record<string, string> = { applyingLate: "APPLYING_LATE" };
+
 describe("the known sentences", () => {
   it("are written by the sources, word for word", () => {
     const missing = Object.entries(known).flatMap(([key, text]) => {
+      if (key in LATER && !source.includes(LATER[key] ?? "")) return [];
       const own = MADE_OF[key] ?? text.split(/\{\w+\}/).map((piece) => piece.replace(/^[\s,;:]+|[\s,;:]+$/g, ""));
       return own.filter((piece) => !source.includes(piece)).map((piece) => [key, piece]);
     });
     expect(missing).toEqual([]);
+  });
+
+  it("are all that a run can be degraded for, and all that stands in a constant of who says so", () => {
+    const wholly = ["edge/src/granted.rs", "edge/src/sandbox.rs", "engine/src/timers.rs"].map(read).join("\n");
+    const reasons = [
+      ...[...wholly.matchAll(/const [A-Z_]+: &str =\s*"([^"]* [^"]*)"/g)].map(([, text = ""]) => text),
+      ...[...source.matchAll(/reason(?: =|:) (?:format!\()?"([^"]* [^"]*)"/g)].map(([, text = ""]) => text),
+      ...[...(read("checkout/src/made.rs").split("pub fn degraded")[1]?.split("\n    }\n")[0] ?? "").matchAll(/"([^"{]* [^"]*)"/g)].map(
+        ([, text = ""]) => (/^(links|the checkout lacks)/.test(text) ? `${text}: x` : text),
+      ),
+    ].map((text) => text.replace(/\{\w+\}/g, "1"));
+    expect(reasons.length).toBeGreaterThan(11);
+    expect(reasons.filter((text) => knownAs(text) === undefined)).toEqual([]);
+  });
+
+  it("have beside them a name for every check, and for every tool of our own agent", () => {
+    const checks = [...(/const CHECKS[^=]*=\s*\[([^\]]*)\]/.exec(read("edge/src/prepare.rs"))?.[1] ?? "").matchAll(/"(\w+)"/g)].map(([, name = ""]) => name);
+    const lines = read("edge/src/check.rs").matchAll(/(?:missing|there)\("(\w+)"|check = [^;]*?"(\w+)"(?: \} else \{ "(\w+)")?/g);
+    const looked = [...lines].flatMap(([, ...names]) => names.filter(Boolean));
+    const tools = [...(/^tools = \[([^\]]*)\]/m.exec(readFileSync(join(CRATES, "../docs/agents.md"), "utf8"))?.[1] ?? "").matchAll(/"(\w+)"/g)].map(([, name = ""]) => name);
+    expect([checks.length, new Set(looked).size, tools.length].map((count) => count > 4)).toEqual([true, true, true]);
+    const keys = [...checks.map((name) => `run.check.${name}`), ...looked.map((name) => `system.check.${name}`), ...tools.map((name) => `run.tool.${name}`)];
+    expect(keys.filter((key) => maybe(key) === undefined)).toEqual([]);
   });
 
   it("c11 are all that the gate can say of a request", () => {

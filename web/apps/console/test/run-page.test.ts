@@ -1,7 +1,7 @@
 // C20: what the run page makes of a run, apart from how it looks.
 import type { ApprovalEntry, Row, RowContent, Rows, RunEvent, RunState, RunView } from "@runyard/react";
 import { describe, expect, it } from "vitest";
-import { refusal } from "../src/pages/run/allowed";
+import { mayGoOn, refusal } from "../src/pages/run/allowed";
 import { stepsOf, STEPS_SHOWN } from "../src/pages/run/lifecycle";
 import { targetOf } from "../src/pages/run/location";
 import { happening } from "../src/pages/run/now";
@@ -12,6 +12,7 @@ import { lowerBound, ShownRows } from "../src/pages/run/timeline/shown";
 import { transcriptMarkdown, transcriptOf } from "../src/pages/run/transcript-text";
 import {
   anchorOf,
+  artifactCount,
   degradedText,
   diffText,
   noDiffText,
@@ -317,6 +318,19 @@ describe("what happens now", () => {
   });
 });
 
+describe("what a run produced", () => {
+  const review = (paths: string[]) =>
+    ({ diff: { base: "b", target: "t", paths, summary: "", digest: "d" }, status: "proposed", sequence: 7, turns: 1 }) as unknown as RunView["review"];
+  const artifact = { artifactId: "art_1", kind: "file", summary: "s", sequence: 5, at: AT };
+
+  it("is counted with its own diff and patch, which stand in the same list", () => {
+    expect(artifactCount({ artifacts: [], review: null })).toBe(0);
+    expect(artifactCount({ artifacts: [], review: review([]) }), "nothing was changed").toBe(0);
+    expect(artifactCount({ artifacts: [], review: review(["a"]) })).toBe(2);
+    expect(artifactCount({ artifacts: [artifact], review: review(["a", "b"]) })).toBe(3);
+  });
+});
+
 describe("what may be said to a run", () => {
   const policy = { sandbox: "workspace-write", network: "ask", approval: "ask", timeoutMs: 1, idleMs: 1, keepOpenMs: 1 } as const;
 
@@ -335,6 +349,18 @@ describe("what may be said to a run", () => {
     expect(refusal(view("applying"), "cancel", true)).toBe("run.refused.applying");
     expect(refusal(view("completed"), "turn", true)).toBe("run.refused.ended");
     expect(refusal(running, "cancel", false)).toBe("run.refused.permission");
+  });
+});
+
+describe("going on in the session of a run", () => {
+  const task = { kind: "text", text: "Say hello.", redacted: false } as const;
+  const action = { kind: "action", action: "echo", input: {} } as const;
+
+  it("is for what has ended and was said in words", () => {
+    expect(["completed", "failed", "cancelled"].map((state) => mayGoOn(view(state as RunState, [], { task })))).toEqual([true, true, true]);
+    expect(["running", "needs_approval", "unknown"].map((state) => mayGoOn(view(state as RunState, [], { task })))).toEqual([false, false, false]);
+    expect(mayGoOn(view("completed", [], { task: action })), "an action has no conversation").toBe(false);
+    expect(mayGoOn(view("completed", [], { task, carries: { of: "run_2", undo: true } as RunView["carries"] }))).toBe(false);
   });
 });
 

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 // C20: what rows, bars and lists of runs show, in both languages.
-import { foldRun, type Row, type RunSummary, type RunView } from "@runyard/react";
+import { foldRun, type Row, type RuntimeError, type RunSummary, type RunView } from "@runyard/react";
 import { cleanup, render } from "@testing-library/react";
 import type { ReactNode } from "react";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -59,6 +59,29 @@ describe("a row", () => {
     const call = { call: "c", tool: "shell", summary: "make", idempotent: false };
     const output = ["stdout", "stderr", "stdout"].map((stream, index) => ({ stream, text: ["ok 6 - a sta", "not ok 7\n", "y\n"][index] ?? "", omitted: 0 }));
     expect(textOf({ ...frame, kind: "tool", call, output, result: null }, true)).toContain("ok 6 - a stay\nnot ok 7\n");
+  });
+
+  it.each<[string, RuntimeError, boolean]>([
+    ["Notice", { message: "the first 4 messages are summarised for the model from now on", retrying: false }, false],
+    ["Runtime error", { message: "house failed with inference.overloaded; attempt 1 follows in 10 ms", retrying: true }, true],
+    ["Runtime error", { message: "It ended.", retrying: false, failureKind: "backend-failed" }, true],
+  ])("of what a backend tells is a %s", (name, error, isWrong) => {
+    const { container } = render(
+      <EventRow
+        runId="run_1" row={{ ...frame, kind: "runtime", error }} position={0} total={1} selected={false} open={false}
+        measure={nothing} onSelect={nothing} onToggle={nothing}
+      />,
+    );
+    expect(container.textContent).toContain(name);
+    expect(container.textContent).toContain(error.message);
+    expect(container.querySelector("article")?.className.includes("ev--err")).toBe(isWrong);
+  });
+
+  it("of a recorded conversation claims no state of the run", async () => {
+    expect(textOf({ ...frame, kind: "thread" })).toContain("Conversation recorded");
+    cleanup();
+    await setLanguage("zh");
+    expect(textOf({ ...frame, kind: "thread" })).toContain("已记录对话");
   });
 
   it("of a patch names its one file once", () => {

@@ -9,6 +9,7 @@ export type { Around, Envelope, Failing, Issue, LogLine, Meta } from "./envelope
 export type { ProducedArtifact, Progress, Refusal, Success } from "./envelope.js";
 export { foldRun, RunFold } from "./fold/fold.js";
 export { RunReader } from "./fold/reader.js";
+export { isQuiet } from "./fold/content.js";
 export { isKnown } from "./fold/known.js";
 export { timeUntil } from "./fold/time.js";
 export type { KnownEvent } from "./fold/known.js";

@@ -108,6 +108,8 @@ export type RowContent =
   | { kind: "lifecycle"; state: RunState }
   | { kind: "runtime"; status?: RuntimeStatus; died?: RuntimeDied; error?: RuntimeError }
   | { kind: "secrets"; secrets: SecretsProjected }
+  /** The conversation was recorded, after a while in which nothing else was. */
+  | { kind: "thread" }
   | { kind: "degraded"; reason: string }
   | { kind: "gap"; ms: number; waiting: "person" | "agent" }
   | { kind: "missing"; from: number; to: number }

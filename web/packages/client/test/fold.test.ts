@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { foldRun, RunFold, RunReader, type RunEvent } from "../src/index.js";
+import { EVENT_TYPES, foldRun, RunFold, RunReader, type RunEvent } from "../src/index.js";
 import { HELD_EVENTS_MAX } from "../src/fold/reader.js";
 import { fixtures, Log, plain } from "./support/events.js";
 
@@ -13,19 +13,53 @@ const call = fc.constantFrom("c1", "c2", "c3");
 const id = fc.constantFrom("a1", "a2");
 const key = fc.constantFrom("c1#1", "k");
 const path = fc.constantFrom("a", "b");
-const plainKinds = fc.constantFrom("read", "plan", "turn", "turned", "status", "unknown", "illegal", "broken");
+/** What each of these adds, with a word of its own. */
+const PLAIN: Record<string, (word: string) => [type: string, payload: unknown]> = {
+  read: (path) => ["run.file.read", { path }],
+  plan: (text) => ["run.plan.updated", { steps: [{ text, status: "pending" }] }],
+  turn: () => ["run.turn.started", {}],
+  turned: () => ["run.turn.ended", { outcome: "completed" }],
+  status: (phase) => ["runtime.status", { phase, profile: "p", backendKind: "b", protocol: "p", usage: { inputTokens: 3 } }],
+  thread: (thread) => ["run.thread.recorded", { thread, after: 0, messages: [] }],
+  degraded: (reason) => ["run.degraded", { reason }],
+  judged: (path) => ["run.gate.judged", { key: path, request: { kind: "read", path }, effect: path === "a" ? "allow" : "deny", reason: "r" }],
+  secrets: (profile) => ["run.secrets.projected", { profile, keys: ["auth.json"], how: "gateway" }],
+  diff: (path) => ["run.diff.ready", { base: "b", target: "t", paths: [path], summary: "1 file", digest: `d-${path}` }],
+  patch: (path) => ["run.patch.proposed", { files: [path], summary: path }],
+  artifact: (name) => ["run.artifact.ready", { artifactId: `art_${name}`, kind: "file", summary: name, name }],
+  preview: (path) => ["run.preview.ready", { path, readAt: "2026-11-16T08:00:00.000Z" }],
+  reasoning: (item) => ["run.reasoning", { item, text: "So." }],
+  notice: (message) => ["runtime.error", { message, retrying: false }],
+  unavailable: (message) => ["runtime.unavailable", { message, retrying: true, failureKind: "provider-unavailable" }],
+  timeout: (message) => ["runtime.timeout", { message, retrying: false, failureKind: "backend-timeout" }],
+  invalid: (message) => ["schema.validation_failed", { message, retrying: false, failureKind: "backend-response-invalid" }],
+  died: (message) => ["runtime.died", { message }],
+  command: (text) => ["run.command.received", { commandId: `cmd_${text}`, command: "steer", text, actor: { id: "ada", kind: "person" } }],
+  unknown: (path) => ["run.of.a.later.version", { path }],
+  broken: () => ["run.message.delta", { item: 7 }],
+  illegal: () => ["run.planned", { edgeId: "" }],
+};
 
 const step = fc.oneof(
   fc.record({ kind: fc.constant("delta"), item, text }),
   fc.record({ kind: fc.constant("done"), item }),
   fc.record({ kind: fc.constant("output"), call, text }),
-  fc.record({ kind: fc.constantFrom("call", "result"), call }),
+  fc.record({ kind: fc.constantFrom("call", "reading", "result"), call }),
   fc.record({ kind: fc.constantFrom("ask", "answer", "snooze", "use"), id, key }),
-  fc.record({ kind: plainKinds, path }),
+  fc.record({ kind: fc.constantFrom(...Object.keys(PLAIN)), path }),
   fc.record({ kind: fc.constant("pause"), seconds: fc.integer({ min: 1, max: 200 }) }),
 );
 
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
+it("every event that a run can have comes in these logs", () => {
+  const made = new Set(Object.values(PLAIN).map((make) => make("a")[0]));
+  const drawn = (type: string) => made.has(type) || /^run\.(approval|message|tool)\./.test(type);
+  // What leads from state to state comes at the begin of each log, and in the logs that are kept.
+  const ends = ["applying", "applied", "completed", "failed", "cancelled"];
+  const states = ["created", "planned", "accepted", "preparing", "started", ...ends].map((name) => `run.${name}`);
+  expect(EVENT_TYPES.filter((type) => !drawn(type) && !states.includes(type))).toEqual([]);
+});
 
 /** A log of these steps, legal or not. */
 function logOf(steps: readonly Step[]): RunEvent[] {
@@ -51,28 +85,21 @@ function logOf(steps: readonly Step[]): RunEvent[] {
       const { call } = one;
       if ("text" in one) add("run.tool.output", { call, stream: "stdout", text: one.text, offset: grow(call, one.text) });
       else if (one.kind === "call") add("run.tool.call", { call: one.call, tool: "shell", summary: "make", idempotent: false });
+      else if (one.kind === "reading") {
+        add("run.tool.call", { call: one.call, tool: "read", summary: "a", arguments: { path: "a" }, idempotent: true });
+      }
       else add("run.tool.result", { call: one.call, outcome: "succeeded", summary: "ok" });
     } else if ("id" in one) {
       if (one.kind === "ask") log.ask(one.id, one.key);
       else if (one.kind === "answer") log.answer(one.id);
       else if (one.kind === "use") add("run.approval.used", { approvalId: one.id });
       else add("run.approval.snoozed", { approvalId: one.id, until: "u", expiresAt: "e", by: { id: "ada", kind: "person" } });
-    } else addPlain(one.kind, one.path, add);
+    } else {
+      const [type, payload] = PLAIN[one.kind]?.(one.path) ?? ["run.of.a.later.version", {}];
+      add(type, payload);
+    }
   }
   return log.events;
-}
-
-function addPlain(kind: string, path: string, add: (type: string, payload: unknown) => void): void {
-  if (kind === "read") add("run.file.read", { path });
-  else if (kind === "plan") add("run.plan.updated", { steps: [{ text: path, status: "pending" }] });
-  else if (kind === "turn") add("run.turn.started", {});
-  else if (kind === "turned") add("run.turn.ended", { outcome: "completed" });
-  else if (kind === "status") add(
-    "runtime.status", { phase: path, profile: "p", backendKind: "b", protocol: "p", usage: { inputTokens: 3 } },
-  );
-  else if (kind === "unknown") add("run.of.a.later.version", { path });
-  else if (kind === "broken") add("run.message.delta", { item: 7 });
-  else add("run.planned", { edgeId: "" });
 }
 
 const throws = fc.array(fc.nat(), { minLength: 200, maxLength: 200 });

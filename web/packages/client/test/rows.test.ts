@@ -2,8 +2,8 @@
 // clause: C03
 
 import { describe, expect, it } from "vitest";
-import { foldRun, RunFold, timeUntil, type RunView } from "../src/index.js";
-import { Log, rowsOf } from "./support/events.js";
+import { foldRun, isQuiet, RunFold, timeUntil, type RunView } from "../src/index.js";
+import { fixtures, Log, rowsOf } from "./support/events.js";
 
 function kinds(log: Log): string[] {
   return rowsOf(foldRun(log.events)).slice(5).map((row) => row.kind);
@@ -64,12 +64,55 @@ describe("a timeline", () => {
     expect(foldRun(log.events).plan).toEqual([{ text: "two", status: "pending" }]);
   });
 
+  it("folds reads across what a compact timeline leaves out, and across nothing else", () => {
+    const log = new Log().running();
+    const judged = (path: string, effect: string) =>
+      log.add("run.gate.judged", { key: path, request: { kind: "read", path }, effect, reason: "r" });
+    const thread = { thread: "t", after: 0, messages: [] };
+    judged("a", "allow").add("run.file.read", { path: "a" }).add("run.thread.recorded", thread);
+    judged("b", "allow").add("run.file.read", { path: "b" });
+    judged("c", "deny").add("run.file.read", { path: "d" }).add("run.file.read", { path: "e" }, 90);
+    expect(kinds(log)).toEqual(["judged", "read", "judged", "judged", "read", "gap", "read"]);
+    const view = foldRun(log.events);
+    expect(rowsOf(view)[6]).toMatchObject({ kind: "read", paths: ["a", "b"], first: 7, last: 10 });
+    expect([6, 7, 8, 9, 10, 11].map((sequence) => view.rows.indexOf(sequence))).toEqual([5, 6, 6, 7, 6, 8]);
+    expect(rowsOf(view).filter((row) => !isQuiet(row)).map((row) => row.kind)).toEqual(["read", "judged", "read", "gap", "read"]);
+  });
+
+  it("folds the reads of a log as a hub stores it, each of which was judged first", () => {
+    const [stored] = fixtures(".").filter(({ name }) => name === "completed-with-apply");
+    const events = stored?.events ?? [];
+    const read = events.findIndex(({ type }) => type === "run.file.read");
+    const again = events.slice(read - 1, read + 1).map((event) => structuredClone(event));
+    const longer = [...events.slice(0, read + 1), ...again, ...events.slice(read + 1)];
+    const view = foldRun(longer.map((event, index) => ({ ...event, sequence: index + 1 })));
+    expect(rowsOf(view).filter((row) => row.kind === "read")).toMatchObject([{ paths: ["README.md"], first: read + 1, last: read + 3 }]);
+    expect(view).toMatchObject({ state: "completed", degraded: [] });
+  });
+
+  it("tells what a call reads once, in the row of the call", () => {
+    const log = new Log().running();
+    const call = (name: string, path: string) =>
+      log.add("run.tool.call", { call: name, tool: "read", summary: `read ${path}`, arguments: { path }, idempotent: true });
+    const over = (name: string) => log.add("run.tool.result", { call: name, outcome: "succeeded", summary: "3 lines" });
+    call("c", "a");
+    call("d", "b").add("run.file.read", { path: "a" });
+    over("c").add("run.file.read", { path: "b" }).add("run.file.read", { path: "other" });
+    over("d").add("run.file.read", { path: "a" });
+    expect(kinds(log)).toEqual(["tool", "tool", "read"]);
+    expect(rowsOf(foldRun(log.events)).slice(5)).toMatchObject([
+      { first: 6, last: 9, call: { call: "c" } },
+      { first: 7, last: 12, call: { call: "d" } },
+      { paths: ["other", "a"], first: 11, last: 13 },
+    ]);
+  });
+
   it("puts what an agent keeps of its conversation to the row before it", () => {
     const log = new Log().running().add("run.file.read", { path: "a" });
     log.add("run.thread.recorded", { thread: "t", after: 0, messages: [] }).add("run.file.read", { path: "b" });
     log.add("run.thread.recorded", { thread: "t", after: 0, messages: [] }, 90);
     const view = foldRun(log.events);
-    expect(kinds(log)).toEqual(["read", "gap", "lifecycle"]);
+    expect(kinds(log), "after a while it has a row, which claims nothing of the run's state").toEqual(["read", "gap", "thread"]);
     expect(rowsOf(view)[5]).toMatchObject({ paths: ["a", "b"], first: 6, last: 8 });
     expect([6, 7, 8].map((sequence) => view.rows.indexOf(sequence))).toEqual([5, 5, 5]);
   });

@@ -14,24 +14,37 @@ export interface Problem {
   issues: readonly { path: readonly (string | number)[]; message: string }[];
 }
 
-/** The plain title of a code. A code that is not known stands for itself. */
-export function failureTitle(code: string): string {
-  return maybe(`failures.${code}.title`) ?? t("common.unknownFailure", { code });
+/** What a failure is known by. The kind of a backend says more than the code, and the cause of our own agent's loop more than both. */
+export interface Failed {
+  code: string;
+  failureKind?: string | undefined;
+  cause?: string | undefined;
+  /** What to do first as the hub says it: where this page has no words of its own. */
+  recovery?: string | undefined;
 }
 
-/** What to do first after this code. */
-export function failureNext(code: string): string | undefined {
-  return maybe(`failures.${code}.next`);
+/** The plain title of a failure. A code that is not known stands for itself. */
+export function failureTitle(failed: Failed): string {
+  return mostExact(failed, "title") ?? t("common.unknownFailure", { code: failed.code });
+}
+
+/** What to do first after a failure. */
+export function failureNext(failed: Failed): string | undefined {
+  return mostExact(failed, "next") ?? failed.recovery;
+}
+
+function mostExact({ cause, failureKind, code }: Failed, part: "title" | "next"): string | undefined {
+  for (const name of [cause, failureKind, code]) {
+    const text = name === undefined ? undefined : maybe(`failures.${name}.${part}`);
+    if (text !== undefined) return text;
+  }
+  return undefined;
 }
 
 /** What a failure card takes. */
-export interface FailureCardProps {
-  code: string;
-  failureKind?: string | undefined;
+export interface FailureCardProps extends Failed {
   /** The safe message, as it came. */
   message: string;
-  /** What to do first as the hub says it: shown where this page has no words of its own for the code. */
-  recovery?: string | undefined;
   /** More steps than the first one. */
   steps?: readonly ReactNode[];
   /** May be tried again as it is. */
@@ -45,9 +58,10 @@ export interface FailureCardProps {
 }
 
 /** A failure: title, code, message, next steps, and what can be done. */
-export function FailureCard({ code, failureKind, message, recovery, steps = [], retryable, sequence, actions, facts }: FailureCardProps) {
+export function FailureCard({ message, steps = [], retryable, sequence, actions, facts, ...failed }: FailureCardProps) {
   useLanguage();
-  const next = failureNext(code) ?? recovery;
+  const { code, failureKind, cause } = failed;
+  const next = failureNext(failed);
   const kind = failureKind && failureKind !== code ? t("common.failureKind", { kind: failureKind }) : undefined;
   const notes = [kind, retryable === true ? t("common.retryable") : undefined].filter((note) => note !== undefined);
   const todo = next === undefined ? steps : [<Sentence key="next" text={next} />, ...steps];
@@ -56,9 +70,14 @@ export function FailureCard({ code, failureKind, message, recovery, steps = [], 
       <div className="fail__head">
         <Icon name="failed" />
         <div>
-          <h2>{failureTitle(code)}</h2>
+          <h2>{failureTitle(failed)}</h2>
           <p className="row fail__code">
             <span className="code">{code}</span>
+            {cause !== undefined && (
+              <span className="muted t12">
+                {t("common.cause")} <span className="code">{cause}</span>
+              </span>
+            )}
             {notes.length > 0 && <span className="muted t12">{notes.join(" · ")}</span>}
             {sequence !== undefined && <a href={`#seq=${sequence}`} className="t12">{`#${sequence}`}</a>}
           </p>
@@ -81,7 +100,7 @@ export function FailureCard({ code, failureKind, message, recovery, steps = [], 
       </div>
       <footer>
         {actions}
-        <CopyButton text={() => diagnostics({ code, failureKind, message, sequence, ...facts })} label={t("common.copyDiagnostics")} />
+        <CopyButton text={() => diagnostics({ code, failureKind, cause, message, sequence, ...facts })} label={t("common.copyDiagnostics")} />
       </footer>
     </section>
   );
@@ -90,14 +109,14 @@ export function FailureCard({ code, failureKind, message, recovery, steps = [], 
 /** Why a call failed, beside what was called; gone when it failed for want of a session and there is one again. Issues of fields stand at their fields, not here, unless `issues` is set. */
 export function ErrorNote({ error, issues = false, action }: { error: Problem; issues?: boolean; action?: ReactNode }) {
   useLanguage();
-  const next = failureNext(error.code);
+  const next = failureNext(error);
   if (useOutlived(error)) return null;
   return (
     <div className="note note--err" role="alert" data-code={error.code}>
       <Icon name="failed" />
       <div className="grow">
         <p>
-          <b className="strong">{failureTitle(error.code)}</b> <span className="code">{error.code}</span>
+          <b className="strong">{failureTitle(error)}</b> <span className="code">{error.code}</span>
         </p>
         <p className="soft">
           <Sentence text={error.message} />

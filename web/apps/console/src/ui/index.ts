@@ -13,7 +13,7 @@ export { Menu, type MenuItem } from "./menu";
 export { Tooltip } from "./tooltip";
 export { Copy, CopyButton, copyText } from "./copy";
 export { Empty } from "./empty";
-export { ErrorNote, FailureCard, failureNext, failureTitle, type FailureCardProps, type Problem } from "./failure";
+export { ErrorNote, FailureCard, failureNext, failureTitle, type Failed, type FailureCardProps, type Problem } from "./failure";
 export { PageHead, PageTitle } from "./page";
 export { diagnostics } from "./diagnostics";
 export { announce } from "../app/announce";

@@ -20,6 +20,8 @@ export function single(event: KnownEvent, state: RunState | "unknown"): RowConte
       return { kind: "artifact", artifact: event.payload };
     case "run.preview.ready":
       return { kind: "preview", preview: event.payload };
+    case "run.thread.recorded":
+      return { kind: "thread" };
     case "run.secrets.projected":
       return { kind: "secrets", secrets: event.payload };
     case "run.degraded":
@@ -33,6 +35,23 @@ export function single(event: KnownEvent, state: RunState | "unknown"): RowConte
       return { kind: "runtime", error: event.payload };
     default:
       return state === "unknown" ? { kind: "unknown", type: event.type } : { kind: "lifecycle", state };
+  }
+}
+
+/** Whether a row is what the runtime says about itself, or a step that is seen elsewhere: a compact timeline leaves it out. */
+export function isQuiet(row: RowContent): boolean {
+  switch (row.kind) {
+    case "runtime":
+      return row.died === undefined && row.error === undefined;
+    case "lifecycle":
+      return row.state !== "applying" && row.state !== "completed" && row.state !== "failed" && row.state !== "cancelled";
+    case "judged":
+      return row.judged.effect === "allow";
+    case "secrets":
+    case "thread":
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -3,8 +3,9 @@
 import type { CommandReceived, ToolCall, ToolResult, TurnOutcome } from "../generated/events.js";
 import type { RunState } from "../generated/lifecycle.js";
 import type { ApprovalEntry, OutputPiece, RowContent, RowFrame, Rows, RunEvent } from "../view.js";
+import { isRecord } from "../envelope.js";
 import { GrowingText } from "./bytes.js";
-import { append, callOf, join, single } from "./content.js";
+import { append, callOf, isQuiet, join, single } from "./content.js";
 import type { KnownEvent } from "./known.js";
 import { RowsBuilder } from "./rows.js";
 import { shareText } from "./share.js";
@@ -30,6 +31,9 @@ interface OpenTool {
   approvalId: string | null;
 }
 
+/** So many rows lie between two reads at the most: each is judged, and the runtime says a word or two. */
+const BETWEEN_READS_MAX = 8;
+
 /** The rows of one run. */
 export class Timeline {
   readonly #rows = new RowsBuilder();
@@ -41,7 +45,10 @@ export class Timeline {
   readonly #approvalRows = new Map<string, Draft>();
   /** Approvals that have a row of their own, by the call that they may belong to. */
   readonly #asked = new Map<string, { draft: Draft; approvalId: string }>();
-  #last: Draft | null = null;
+  /** Calls that read a file and have no result yet, by the file. */
+  readonly #reading = new Map<string, OpenTool>();
+  /** The last rows, the newest at the end. */
+  readonly #recent: Draft[] = [];
   /** Time that passed before the event that is shown next; it has a row unless it passed inside of one. */
   #passed: { frame: Omit<RowFrame, "events">; content: RowContent } | null = null;
   /** The event that ended the last gap that has a row. */
@@ -126,7 +133,8 @@ export class Timeline {
     this.#drawGap();
     const draft = { ...frame, events, content, index: this.#rows.reserve() };
     this.#dirty.add(draft);
-    this.#last = draft;
+    this.#recent.push(draft);
+    if (this.#recent.length > BETWEEN_READS_MAX) this.#recent.shift();
     return draft;
   }
 
@@ -140,7 +148,7 @@ export class Timeline {
 
   #add(draft: Draft, event: RunEvent): void {
     // What passed inside of the last row is told by how long that row took.
-    if (this.#passed !== null && draft === this.#last && lasts(draft)) this.#passed = null;
+    if (this.#passed !== null && draft === this.#recent.at(-1) && lasts(draft)) this.#passed = null;
     this.#drawGap();
     draft.events.push(event);
     draft.last = event.sequence;
@@ -151,8 +159,9 @@ export class Timeline {
 
   /** Puts an event that shows nothing of its own to the row before it, unless time passed in between. */
   #beside(event: KnownEvent, state: RunState | "unknown"): void {
-    if (this.#last === null || this.#passed !== null) return this.note(event, single(event, state));
-    this.#add(this.#last, event);
+    const last = this.#recent.at(-1);
+    if (last === undefined || this.#passed !== null) return this.note(event, single(event, state));
+    this.#add(last, event);
   }
 
   #message(event: Extract<KnownEvent, { type: "run.message.delta" | "run.message.completed" }>): void {
@@ -181,7 +190,12 @@ export class Timeline {
     const open = event.type === "run.tool.call" ? undefined : this.#tools.get(call);
     if (open !== undefined) this.#add(open.draft, event);
     const begun = open ?? this.#beginTool(event);
-    if (event.type === "run.tool.result") begun.result = event.payload;
+    const reads = readBy(begun.call);
+    if (event.type === "run.tool.call" && reads !== undefined) this.#reading.set(reads, begun);
+    if (event.type === "run.tool.result") {
+      begun.result = event.payload;
+      if (reads !== undefined) this.#reading.delete(reads);
+    }
     if (event.type === "run.tool.output") {
       const { stream, text, offset, omitted = 0, logPath } = event.payload;
       const written = begun.streams.get(stream) ?? new GrowingText();
@@ -268,13 +282,26 @@ export class Timeline {
 
   /** Several of the same kind after each other are one row. */
   #joined(event: Extract<KnownEvent, { type: "run.file.read" | "run.plan.updated" | "run.reasoning" | "runtime.status" }>): void {
+    const call = event.type === "run.file.read" ? this.#reading.get(event.payload.path) : undefined;
+    // The row of the call says already which file it reads.
+    if (call !== undefined) return this.#add(call.draft, event);
     this.#drawGap();
-    const last = this.#last;
-    const joined = last === null ? null : join(last.content(), event);
-    if (last === null || joined === null) return this.note(event, join(null, event) ?? { kind: "unknown", type: event.type });
+    const last = event.type === "run.file.read" ? this.#lastLoud() : this.#recent.at(-1);
+    const joined = last === undefined ? null : join(last.content(), event);
+    if (last === undefined || joined === null) return this.note(event, join(null, event) ?? { kind: "unknown", type: event.type });
     last.content = () => joined;
     this.#add(last, event);
   }
+
+  /** The last row that is more than the runtime's word about itself: reads on both sides of such a word belong together. */
+  #lastLoud(): Draft | undefined {
+    return this.#recent.findLast((draft) => !isQuiet(draft.content()));
+  }
+}
+
+/** The file that a call reads, where it does nothing else. */
+function readBy({ tool, arguments: given }: ToolCall): string | undefined {
+  return tool === "read" && isRecord(given) && typeof given["path"] === "string" ? given["path"] : undefined;
 }
 
 /** Whether a row says itself how long it took. */

@@ -135,7 +135,7 @@ export const approvals = {
     actsAs: "{actor} (recorded)",
   },
   bound: "Bound to digest {digest}… If the content changes, this approval no longer fits and is asked again.",
-  expiresIn: "expires in {time}",
+  expiresIn: "Expires in {time}",
   expired: "Its time is over: it counts as rejected as soon as the hub records it.",
   snoozedUntil: "snoozed until {time}",
   reject: "Reject with a reason…",

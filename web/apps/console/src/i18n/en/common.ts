@@ -70,6 +70,7 @@ export const common = {
   command: "Command",
   failure: "Failure",
   failureKind: "failure kind {kind}",
+  cause: "cause",
   retryable: "may be tried again",
   nextStep: "Next step",
   unknownFailure: "Failed with {code}",

@@ -70,6 +70,7 @@ export const known = {
   doesNotWork: "bubblewrap does not work here ({said})",
 
   // What cannot be relied on.
+  applyingLate: "Applying takes longer than allowed. It is not stopped half way: look at the edge and at the disk of the workspace.",
   silent: "The backend was silent for more than {ms} ms.",
   replanned: "the configuration of backend profile {profile} changed since the run was planned",
   noChange: "The checkout holds what can be no change: {paths}",

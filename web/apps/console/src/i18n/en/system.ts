@@ -21,6 +21,7 @@ export const system = {
     approval: "People",
     onReject: "When rejected",
     limits: "Limits",
+    unchecked: "Not checked yet",
     runsMaxOne: "1 run at a time",
     runsMax: "{count} runs at a time",
     timeout: "at most {time}",
@@ -51,7 +52,7 @@ export const system = {
   },
   credentials: { none: "no secret", gateway: "the edge's gateway: the agent never sees them", projected: "a private home of the run" },
   resumes: { thread: "its own thread", steps: "from its last step", never: "never: it starts anew" },
-  check: { program: "Program", secrets: "Secrets", sandbox: "Sandbox", handshake: "Answer" },
+  check: { program: "Program", backend: "Backend", secrets: "Secrets", sandbox: "Sandbox", handshake: "Answer" },
   edges: {
     title: "Edges",
     list: "Edges",

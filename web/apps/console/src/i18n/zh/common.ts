@@ -70,6 +70,7 @@ export const common = {
   command: "命令",
   failure: "失败",
   failureKind: "失败类型 {kind}",
+  cause: "原因",
   retryable: "可以重试",
   nextStep: "下一步",
   unknownFailure: "失败，错误码 {code}",

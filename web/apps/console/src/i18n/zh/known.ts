@@ -68,6 +68,7 @@ export const known: Translation<typeof en> = {
   notInstalled: "未安装 bubblewrap（apt install bubblewrap）",
   doesNotWork: "bubblewrap 在此无法工作（{said}）",
 
+  applyingLate: "应用更改的时间超过了允许的限度。它不会中途停止：请查看 Edge 以及工作区所在的磁盘。",
   silent: "后端超过 {ms} 毫秒没有动静。",
   replanned: "后端配置 {profile} 在 Run 计划之后有改动",
   noChange: "检出副本中有无法作为更改的内容：{paths}",

@@ -21,6 +21,7 @@ export const system = {
     approval: "人工",
     onReject: "被拒绝时",
     limits: "限制",
+    unchecked: "尚未检查",
     runsMaxOne: "同时 1 个 Run",
     runsMax: "同时 {count} 个 Run",
     timeout: "最长 {time}",
@@ -51,7 +52,7 @@ export const system = {
   },
   credentials: { none: "无密钥", gateway: "经 Edge 网关：Agent 看不到密钥", projected: "放在该 Run 的私有目录" },
   resumes: { thread: "从自己的 thread 恢复", steps: "从最后一步恢复", never: "不恢复：重新开始" },
-  check: { program: "程序", secrets: "密钥", sandbox: "沙箱", handshake: "应答" },
+  check: { program: "程序", backend: "后端", secrets: "密钥", sandbox: "沙箱", handshake: "应答" },
   edges: {
     title: "Edge",
     list: "Edge",

@@ -175,7 +175,9 @@ function Bind({ asked, snoozed }: { asked: Asked; snoozed: boolean }) {
       <span>
         {t("approvals.facts.because")} <b>{visible(told(asked.reason))}</b>
       </span>
-      <Expiry asked={asked} />
+      <span className="bind__until">
+        <Expiry asked={asked} />
+      </span>
       {snoozed && <span>{t("approvals.group.snoozed")}</span>}
     </div>
   );

@@ -129,7 +129,7 @@ function Viewer({ run, artifact }: { run: Run; artifact: Artifact }) {
         {!isChange(artifact) && <Download run={run.id} artifact={artifact} />}
       </header>
       <div className="viewer__facts">
-        {artifact.name !== undefined && <p>{visible(artifact.summary)}</p>}
+        {artifact.name !== undefined && artifact.summary !== artifact.name && <p>{visible(artifact.summary)}</p>}
         <ArtifactFacts artifact={artifact} run={run} />
       </div>
       {isChange(artifact) ? <OwnChange run={run} /> : <ArtifactContent run={run.id} artifact={artifact} />}

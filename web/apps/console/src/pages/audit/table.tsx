@@ -112,7 +112,7 @@ function EntryRow({ entry, index, top, selected, what, run, onSelect }: {
             <code>{run}</code>
           </Link>
         )}{" "}
-        {what}
+        <WithIds text={what} />
       </span>
       <span role="cell">
         <code className="muted" title={entry.hash}>
@@ -121,4 +121,10 @@ function EntryRow({ entry, index, top, selected, what, run, onSelect }: {
       </span>
     </div>
   );
+}
+
+/** Ids as they are written everywhere else. */
+function WithIds({ text }: { text: string }) {
+  const parts = text.split(/\b([a-z]{3}_[0-9a-z]{32})\b/);
+  return parts.map((part, index) => (index % 2 === 0 ? part : <code key={index}>{part}</code>));
 }

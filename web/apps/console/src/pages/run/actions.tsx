@@ -4,7 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
 import { t, useLanguage } from "../../i18n";
 import { Button, copyText, diagnostics, ErrorNote, Menu, useShortcut, type MenuItem } from "../../ui";
-import { refusal, type Deed } from "./allowed";
+import { goingOn, mayGoOn, refusal, type Deed } from "./allowed";
 import { CancelDialog, useCancelling } from "./cancel-dialog";
 import { useCommand } from "./command";
 import { isEnded } from "./lifecycle";
@@ -140,6 +140,16 @@ function MoreMenu({
       label: t("run.runAgain"),
       onSelect: () => void navigate({ to: "/runs/new", search: { from: run.id } }),
     },
+    ...(mayGoOn(view)
+      ? [
+          {
+            key: "goOn",
+            icon: "message",
+            label: t("run.goOn"),
+            onSelect: () => void navigate({ to: "/runs/new", search: goingOn(run.id) }),
+          } as const,
+        ]
+      : []),
     { key: "link", icon: "link", label: t("run.copyLink"), onSelect: copy(() => `${location.origin}/runs/${run.id}`) },
     { key: "cli", icon: "terminal", label: t("run.copyCli"), onSelect: copy(() => `runyard runs show ${run.id}`) },
     { key: "diagnostics", icon: "copy", label: t("common.copyDiagnostics"), onSelect: copy(() => diagnostics(facts(run))) },

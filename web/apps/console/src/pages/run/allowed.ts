@@ -28,3 +28,13 @@ export function refusal(
       return view.state === "running" && view.turnActive ? undefined : "run.refused.noTurn";
   }
 }
+
+/** Whether a further run can go on in the session of this one: it has ended, and was said to an agent in words. */
+export function mayGoOn({ state, task, carries }: Pick<RunView, "state" | "task" | "carries">): boolean {
+  return isEnded(state) && task?.kind === "text" && !carries;
+}
+
+/** What the form of a new run is opened with to go on from one. */
+export function goingOn(from: string): { from: string; mode: "continue" } {
+  return { from, mode: "continue" };
+}

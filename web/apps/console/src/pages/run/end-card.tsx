@@ -3,12 +3,13 @@ import type { RunView } from "@runyard/react";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { plural, t, useLanguage } from "../../i18n";
-import { FailureCard, failureNext, Icon, LinkButton, type IconName } from "../../ui";
+import { FailureCard, Icon, LinkButton, type IconName } from "../../ui";
 import { Markdown } from "../../ui/markdown";
+import { goingOn, mayGoOn } from "./allowed";
 import type { ShownRun } from "./run-context";
 import { SeqLink } from "./seq-link";
 import { useTakenBack } from "./taken-back";
-import { noDiffText, shortRun, whoText } from "./words";
+import { artifactCount, noDiffText, shortRun, whoText } from "./words";
 
 /** The card of a run that has ended; nothing before. */
 export function EndCard({ run }: { run: ShownRun }) {
@@ -22,29 +23,27 @@ export function EndCard({ run }: { run: ShownRun }) {
 
 function Failed({ run, failure }: { run: ShownRun; failure: NonNullable<RunView["failure"]> }) {
   const { view } = run.snapshot;
-  // The backend's own kind says more exactly what to do than the run's code.
-  const next = failure.failureKind === undefined ? undefined : failureNext(failure.failureKind);
   return (
     <div className="endcard">
       <FailureCard
         code={failure.code}
         failureKind={failure.failureKind}
+        cause={failure.cause}
         message={failure.message}
         recovery={failure.recovery}
-        steps={next === undefined || next === failureNext(failure.code) ? [] : [next]}
         sequence={view.lastSequence}
         facts={{
           run: run.id,
           agent: view.agentId ?? undefined,
           backend: view.backendProfile ?? undefined,
           edge: view.edgeId ?? undefined,
-          cause: failure.cause,
         }}
         actions={
           <>
             <LinkButton kind="ink" icon="retry" to="/runs/new" search={{ from: run.id }}>
               {t("run.runAgain")}
             </LinkButton>
+            <GoOn run={run} />
             {view.review !== null && (
               <LinkButton kind="review" icon="eye" to="/runs/$id/diff" params={{ id: run.id }}>
                 {t("run.reviewDiff")}
@@ -143,8 +142,19 @@ function Card({
         <LinkButton icon="retry" to="/runs/new" search={{ from: run.id }}>
           {t("run.runAgain")}
         </LinkButton>
+        <GoOn run={run} />
       </footer>
     </section>
+  );
+}
+
+/** The way to a further run in the same session. */
+function GoOn({ run }: { run: ShownRun }) {
+  if (!mayGoOn(run.snapshot.view)) return null;
+  return (
+    <LinkButton icon="message" to="/runs/new" search={goingOn(run.id)}>
+      {t("run.goOn")}
+    </LinkButton>
   );
 }
 
@@ -152,6 +162,7 @@ function Card({
 export function WhatIsLeft({ run }: { run: ShownRun }) {
   const { view } = run.snapshot;
   const files = view.review === null ? 0 : (view.review.diff.stats?.files ?? view.review.diff.paths.length);
+  const artifacts = artifactCount(view);
   const undone = view.carries?.undo === true && view.review?.status === "undone";
   const params = { id: run.id };
   return (
@@ -165,9 +176,9 @@ export function WhatIsLeft({ run }: { run: ShownRun }) {
           {undone ? plural(files, "run.undoneOne", "run.undoneMany") : plural(files, "run.diffOne", "run.diffMany")}
         </Link>
       </Place>
-      <Place icon="preparing" absent={view.artifacts.length === 0 ? t("run.noArtifacts") : undefined} note="">
+      <Place icon="preparing" absent={artifacts === 0 ? t("run.noArtifacts") : undefined} note="">
         <Link to="/runs/$id/artifacts" params={params}>
-          {plural(view.artifacts.length, "run.artifactOne", "run.artifactMany")}
+          {plural(artifacts, "run.artifactOne", "run.artifactMany")}
         </Link>
       </Place>
       <Place icon="message" note={plural(view.turns, "run.turnOne", "run.turnMany")}>

@@ -5,6 +5,7 @@ import { t, useLanguage } from "../../i18n";
 import type { RunTab } from "../../app/run-tab";
 import { Segmented } from "../../ui";
 import { TIMELINE_VIEWS, type RunPlace } from "./location";
+import { artifactCount } from "./words";
 
 /** The tabs. A count of nothing is not shown, but has its place. */
 export function RunTabs({ id, tab, view, place }: { id: string; tab: RunTab; view: RunView; place: RunPlace }) {
@@ -12,7 +13,7 @@ export function RunTabs({ id, tab, view, place }: { id: string; tab: RunTab; vie
   const counts: Partial<Record<RunTab, number>> = {
     timeline: view.lastSequence,
     diff: view.review?.diff.stats?.files ?? 0,
-    artifacts: view.artifacts.length,
+    artifacts: artifactCount(view),
   };
   return (
     <nav className="tabs" aria-label={t("run.parts")}>

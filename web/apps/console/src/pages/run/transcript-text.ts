@@ -2,7 +2,7 @@
 import type { Row, Rows, RunView } from "@runyard/react";
 import { currentLanguage, t } from "../../i18n";
 import { told } from "../../i18n/known";
-import { absoluteText, failureTitle, stateText } from "../../ui";
+import { absoluteText, failureNext, failureTitle, stateText } from "../../ui";
 import { anchorOf, approvalName, askText, callText, outcomeText, rowName, taskText, timeOf, toolText, whoText } from "./words";
 
 /** A paragraph of a transcript. */
@@ -102,9 +102,15 @@ export function transcriptMarkdown(id: string, view: RunView): string {
     `## ${t("run.taskTitle")}`,
     taskText(view.task),
   ];
-  const end =
-    view.failure === null ? [] : [`**${failureTitle(view.failure.code)}** (\`${view.failure.code}\`): ${view.failure.message}`];
+  const end = view.failure === null ? [] : [failureMarkdown(view.failure)];
   return [...head, ...entries.map(entryMarkdown), ...end].filter(Boolean).join("\n\n") + "\n";
+}
+
+/** What failed, by all its names, and what to do first. */
+function failureMarkdown(failure: NonNullable<RunView["failure"]>): string {
+  const names = [failure.code, failure.failureKind, failure.cause].filter((name) => name !== undefined);
+  const head = `**${failureTitle(failure)}** (${names.map((name) => `\`${name}\``).join(", ")}): ${failure.message}`;
+  return [head, failureNext(failure) ?? ""].filter(Boolean).join("\n\n");
 }
 
 function entryMarkdown(entry: Entry): string {

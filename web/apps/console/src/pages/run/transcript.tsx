@@ -1,7 +1,8 @@
 // The run to read: what was asked, said, done and decided, as prose. It prints well.
+import type { RunView } from "@runyard/react";
 import { memo, useMemo } from "react";
 import { plural, t, useLanguage } from "../../i18n";
-import { absoluteText, Button, Clock, CopyButton, Empty, visible } from "../../ui";
+import { absoluteText, Button, Clock, CopyButton, Empty, failureNext, failureTitle, Sentence, visible } from "../../ui";
 import { Markdown } from "../../ui/markdown";
 import type { ShownRun } from "./run-context";
 import { SeqLink } from "./seq-link";
@@ -39,13 +40,29 @@ export function Transcript({ run }: { run: ShownRun }) {
           <Paragraph key={entry.key} id={run.id} entry={entry} language={language} />
         ))}
         {left > 0 && <p className="muted">{plural(left, "run.transcriptLeftOne", "run.transcriptLeft")}</p>}
-        {view.failure !== null && (
-          <p className="prose">
-            <span className="code">{view.failure.code}</span> {view.failure.message}
-          </p>
-        )}
+        {view.failure !== null && <Failure failure={view.failure} />}
       </div>
     </div>
+  );
+}
+
+function Failure({ failure }: { failure: NonNullable<RunView["failure"]> }) {
+  const names = [failure.code, failure.failureKind, failure.cause].filter((name) => name !== undefined);
+  return (
+    <section className="prose">
+      <p>
+        <b className="strong">{failureTitle(failure)}</b>{" "}
+        {names.map((name) => (
+          <span key={name}>
+            <span className="code">{name}</span>{" "}
+          </span>
+        ))}
+      </p>
+      <p>{failure.message}</p>
+      <p>
+        <Sentence text={failureNext(failure) ?? ""} />
+      </p>
+    </section>
   );
 }
 

@@ -1,5 +1,5 @@
 // Words for what events carry. Payload stays as it is; only what is around it is translated.
-import type { Row, RunView, Task, Who } from "@runyard/react";
+import type { Row, RuntimeError, RunView, Task, Who } from "@runyard/react";
 import { maybe, plural, t } from "../../i18n";
 import { known } from "../../i18n/en/known";
 import { knownAs, told } from "../../i18n/known";
@@ -39,6 +39,14 @@ export function diffText(diff: { base: string; paths: readonly string[]; stats?:
   const files = diff.stats?.files ?? diff.paths.length;
   if (files === 0) return t("run.noChanges");
   return isUndo(diff) ? plural(files, "run.undoOne", "run.undoMany") : filesText(files);
+}
+
+/** The run's own diff and patch, which it lists before what else it produced. */
+const OWN_ARTIFACTS = 2;
+
+/** How many artifacts a run lists: what it changed is among them, twice. */
+export function artifactCount({ artifacts, review }: Pick<RunView, "artifacts" | "review">): number {
+  return artifacts.length + (review !== null && review.diff.paths.length > 0 ? OWN_ARTIFACTS : 0);
 }
 
 /** Why a run ended without a diff: only one that had no checkout does so at its end, and any that ends early. */
@@ -166,11 +174,9 @@ export function rowName(row: Row): string {
     case "unknown":
       return row.type;
     case "runtime":
-      return row.error !== undefined
-        ? t("run.row.runtimeError")
-        : row.died !== undefined
-          ? t("run.row.died")
-          : t("run.row.runtime");
+      return row.died !== undefined
+        ? t("run.row.died")
+        : t(row.error === undefined ? "run.row.runtime" : isNotice(row.error) ? "run.row.notice" : "run.row.runtimeError");
     case "approval":
       return approvalName(row.asked ? undefined : row.approval.resolution?.resolution);
     case "judged":
@@ -182,6 +188,11 @@ export function rowName(row: Row): string {
     default:
       return t(`run.row.${row.kind}`);
   }
+}
+
+/** Whether the backend only tells something and goes on: it names no kind of failure, and tries nothing again. */
+export function isNotice({ failureKind, retrying }: RuntimeError): boolean {
+  return failureKind === undefined && !retrying;
 }
 
 /** What became of an approval, as a heading. */

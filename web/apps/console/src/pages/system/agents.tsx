@@ -12,6 +12,8 @@ export function AgentsPage() {
   useLanguage();
   const agents = useAgents();
   const backends = useBackends();
+  // The last result of each backend stays until the next one is there.
+  const [checked, setChecked] = useState<Readonly<Record<string, Checked>>>({});
   return (
     <>
       <PageHead
@@ -29,7 +31,7 @@ export function AgentsPage() {
               ) : (
                 <div className="panels">
                   {found.map((agent) => (
-                    <AgentPanel key={agent.id} agent={agent} />
+                    <AgentPanel key={agent.id} agent={agent} last={checked[agent.backendProfile]} />
                   ))}
                 </div>
               )
@@ -42,7 +44,12 @@ export function AgentsPage() {
               {({ backends: found }) => (
                 <div className="panels panels--wide">
                   {found.map((backend) => (
-                    <BackendPanel key={backend.profile} backend={backend} />
+                    <BackendPanel
+                      key={backend.profile}
+                      backend={backend}
+                      last={checked[backend.profile]}
+                      onChecked={(found) => setChecked((before) => ({ ...before, [backend.profile]: found }))}
+                    />
                   ))}
                 </div>
               )}
@@ -60,13 +67,30 @@ function said(agent: Agent, ...names: string[]): string {
   return typeof found === "string" || typeof found === "number" ? String(found) : "";
 }
 
-function AgentPanel({ agent }: { agent: Agent }) {
+/** What a check of a backend found, and when. */
+interface Checked {
+  at: string;
+  found: Answer<"backend_check">;
+}
+
+/** Where the panel of a backend is. */
+const placeOf = (profile: string): string => `backend-${profile}`;
+
+function AgentPanel({ agent, last }: { agent: Agent; last: Checked | undefined }) {
   const word = (name: string) => maybe(`system.${name}.${said(agent, name)}`) ?? (said(agent, name) || undefined);
   return (
     <article className="panel" aria-label={visible(agent.label)}>
       <h3 className="panel__head">
         <Icon name="agent" />
         {visible(agent.label)} {agent.id !== agent.label && <code className="muted">{visible(agent.id)}</code>}
+        <span className="grow" />
+        {last === undefined ? (
+          <a className="t12" href={`#${placeOf(agent.backendProfile)}`}>
+            {t("system.agents.unchecked")}
+          </a>
+        ) : (
+          <Verdict ok={last.found.ok} />
+        )}
       </h3>
       <div className="pad">
         <KeyValue
@@ -98,13 +122,11 @@ function limits(agent: Agent): string {
   return parts.join(" · ");
 }
 
-function BackendPanel({ backend }: { backend: Backend }) {
+function BackendPanel({ backend, last, onChecked }: { backend: Backend; last: Checked | undefined; onChecked: (found: Checked) => void }) {
   const check = useAction("backend_check");
-  // The last result stays until the next one is there.
-  const [last, setLast] = useState<{ at: string; found: Answer<"backend_check"> } | null>(null);
   const run = async () => {
     const envelope = await check.invoke({ profile: backend.profile });
-    if (envelope?.ok) setLast({ at: new Date().toISOString(), found: envelope.data });
+    if (envelope?.ok) onChecked({ at: new Date().toISOString(), found: envelope.data });
   };
   const { credentials } = backend.isolation;
   const resumes = String(backend.capabilities.resumes);
@@ -114,7 +136,7 @@ function BackendPanel({ backend }: { backend: Backend }) {
     ...backend.optionalSecretKeys.map((key) => t("system.backends.optional", { key })),
   ];
   return (
-    <article className="panel" aria-label={backend.profile}>
+    <article className="panel" id={placeOf(backend.profile)} aria-label={backend.profile}>
       <h3 className="panel__head">
         <Icon name="terminal" />
         {backend.profile} <code className="muted trunc">{backend.backendKind}</code>

@@ -2,9 +2,9 @@
 import type { ApprovalEntry, Row } from "@runyard/react";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { t } from "../../../i18n";
+import { maybe, t } from "../../../i18n";
 import { told } from "../../../i18n/known";
-import { absoluteText, Block, bytesText, failureNext, failureTitle, KeyValue, Risk, visible } from "../../../ui";
+import { absoluteText, Block, bytesText, failureNext, failureTitle, KeyValue, Risk, Sentence, visible } from "../../../ui";
 import { Markdown } from "../../../ui/markdown";
 import { WhatIsLeft } from "../end-card";
 import type { ShownRun } from "../run-context";
@@ -252,14 +252,23 @@ function LifecycleDetail({ run, row }: { run: ShownRun; row: Extract<Row, { kind
   return (
     <>
       {failure !== null && (
-        <Section title={failureTitle(failure.code)}>
+        <Section title={failureTitle(failure)}>
           <p className="prose">{failure.message}</p>
-          <p className="prose">{failureNext(failure.code) ?? failure.recovery}</p>
+          <p className="prose">
+            <Sentence text={failureNext(failure) ?? ""} />
+          </p>
+          <KeyValue
+            pairs={[
+              [t("run.codeLabel"), <code key="c">{failure.code}</code>],
+              [t("run.failureKindLabel"), failure.failureKind && <code key="k">{failure.failureKind}</code>],
+              [t("run.causeLabel"), failure.cause && <code key="a">{failure.cause}</code>],
+            ]}
+          />
         </Section>
       )}
       {checks !== undefined && (
         <Section title={t("run.checks")}>
-          <KeyValue pairs={Object.entries(checks).map(([check, found]) => [check, told(found)])} />
+          <KeyValue pairs={Object.entries(checks).map(([check, found]) => [maybe(`run.check.${check}`) ?? check, told(found)])} />
         </Section>
       )}
       {ended && (

@@ -4,7 +4,7 @@ import { memo, type MouseEvent } from "react";
 import { t, useLanguage } from "../../../i18n";
 import { absoluteText, clockText, Icon, type IconName } from "../../../ui";
 import { SeqLink } from "../seq-link";
-import { anchorOf, rowDuration, rowName, timeOf } from "../words";
+import { anchorOf, isNotice, rowDuration, rowName, timeOf } from "../words";
 import { RowContent } from "./rows";
 import { TurnHeading } from "./rows/turn";
 
@@ -131,9 +131,10 @@ function lookOf(row: Row): { icon: IconName; tone: Tone } {
               : "quiet",
       };
     case "runtime":
-      return row.error !== undefined || row.died !== undefined
-        ? { icon: "degraded", tone: "err" }
-        : { icon: "agent", tone: "quiet" };
+      if (row.died === undefined && row.error === undefined) return { icon: "agent", tone: "quiet" };
+      return row.error !== undefined && isNotice(row.error) ? { icon: "agent", tone: "" } : { icon: "degraded", tone: "err" };
+    case "thread":
+      return { icon: "message", tone: "quiet" };
     case "secrets":
       return { icon: "lock", tone: "quiet" };
     case "degraded":

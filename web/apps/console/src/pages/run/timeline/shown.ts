@@ -1,21 +1,5 @@
 // Which rows are shown. Following a run costs what was added, not what is there already.
-import type { Row, Rows } from "@runyard/react";
-
-/** What a compact timeline leaves out: noise of the runtime, and steps that the rail shows anyway. */
-export function isNoise(row: Row): boolean {
-  switch (row.kind) {
-    case "runtime":
-      return row.died === undefined && row.error === undefined;
-    case "lifecycle":
-      return row.state !== "applying" && row.state !== "completed" && row.state !== "failed" && row.state !== "cancelled";
-    case "judged":
-      return row.judged.effect === "allow";
-    case "secrets":
-      return true;
-    default:
-      return false;
-  }
-}
+import { isQuiet, type Row, type Rows } from "@runyard/react";
 
 /** Rows near the end may still turn into something else; those before do not. */
 const UNSETTLED_MAX = 64;
@@ -51,7 +35,7 @@ export class ShownRows {
     this.rows = rows;
     for (let index = this.seen; index < rows.length; index += 1) {
       const row = rows.at(index);
-      if (!this.all && (isNoise(row) || this.merge(row))) continue;
+      if (!this.all && (isQuiet(row) || this.merge(row))) continue;
       if (row.kind === "turn") this.turns.push(this.indices.length);
       this.indices.push(index);
     }

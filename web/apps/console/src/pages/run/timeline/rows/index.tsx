@@ -3,7 +3,7 @@ import type { Row } from "@runyard/react";
 import { ApprovalRow, JudgedRow } from "./approval";
 import { ArtifactRow, DiffRow, PatchRow, PreviewRow } from "./changes";
 import { MessageRow, PlanRow, ReasoningRow } from "./message";
-import { CommandRow, DegradedRow, GapRow, LifecycleRow, MissingRow, RuntimeRow, SecretsRow, UnknownRow } from "./notes";
+import { CommandRow, DegradedRow, GapRow, LifecycleRow, MissingRow, RuntimeRow, SecretsRow, ThreadRow, UnknownRow } from "./notes";
 import { ReadRow } from "./read";
 import { ToolRow } from "./tool";
 
@@ -50,6 +50,8 @@ export function RowContent({ row, ...rest }: ContentProps) {
       return <RuntimeRow row={row} {...rest} />;
     case "secrets":
       return <SecretsRow row={row} {...rest} />;
+    case "thread":
+      return <ThreadRow />;
     case "degraded":
       return <DegradedRow row={row} {...rest} />;
     case "gap":

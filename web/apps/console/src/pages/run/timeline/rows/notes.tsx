@@ -1,31 +1,33 @@
 // Rows that are a line: steps of the lifecycle, words of people, the runtime, gaps, and what cannot be read.
 import type { Row } from "@runyard/react";
 import { plural, t } from "../../../../i18n";
-import { durationText, failureTitle, stateText } from "../../../../ui";
-import { degradedText, rowName, whoText } from "../../words";
+import { durationText, failureTitle, stateText, type Failed } from "../../../../ui";
+import { degradedText, isNotice, rowName, whoText } from "../../words";
 import type { ContentProps } from "./index";
 import { Prose } from "./message";
 
 /** The run entered a state. */
 export function LifecycleRow({ row }: ContentProps<"lifecycle">) {
-  const code = codeOf(row);
+  const failed = failedOf(row);
   return (
     <div className="line">
       <span className="kind">{row.state === "failed" ? t("run.failedRow") : stateText(row.state)}</span>
-      {code !== undefined && (
+      {failed !== undefined && (
         <>
-          <span className="code">{code}</span>
-          <span className="trunc muted">{failureTitle(code)}</span>
+          <span className="code">{failed.code}</span>
+          <span className="trunc muted">{failureTitle(failed)}</span>
         </>
       )}
     </div>
   );
 }
 
-function codeOf(row: Row): string | undefined {
-  const payload = row.events.at(-1)?.payload;
-  const code = typeof payload === "object" && payload !== null && "code" in payload ? payload.code : undefined;
-  return typeof code === "string" ? code : undefined;
+/** What the event says that went wrong: also one that ended the run without a failure has a code. */
+function failedOf(row: Row): Failed | undefined {
+  const payload: Partial<Record<keyof Failed, unknown>> = Object(row.events.at(-1)?.payload);
+  const text = (name: keyof Failed): string | undefined => (typeof payload[name] === "string" ? payload[name] : undefined);
+  const code = text("code");
+  return code === undefined ? undefined : { code, failureKind: text("failureKind"), cause: text("cause") };
 }
 
 /** A person's word to the run. */
@@ -46,6 +48,7 @@ export function CommandRow({ row, open, onToggle }: ContentProps<"command">) {
 export function RuntimeRow({ row }: ContentProps<"runtime">) {
   const { status, died, error } = row;
   const wrong = error ?? died;
+  const notice = error !== undefined && isNotice(error);
   if (wrong !== undefined) {
     return (
       <div>
@@ -54,7 +57,7 @@ export function RuntimeRow({ row }: ContentProps<"runtime">) {
           {error?.failureKind !== undefined && <span className="code">{error.failureKind}</span>}
           {error?.retrying === true && <span className="muted">{t("run.retrying")}</span>}
         </div>
-        <p className="note">{wrong.message}</p>
+        <p className={notice ? "prose" : "note"}>{wrong.message}</p>
       </div>
     );
   }
@@ -75,6 +78,15 @@ export function SecretsRow({ row }: ContentProps<"secrets">) {
       <span className="kind">{t("run.row.secrets")}</span>
       <code className="trunc">{keys.map((key) => `${profile}/${key}`).join(", ")}</code>
       <span>{t(`run.projected.${how}`)}</span>
+    </div>
+  );
+}
+
+/** The conversation so far was recorded. */
+export function ThreadRow() {
+  return (
+    <div className="line">
+      <span className="kind">{t("run.row.thread")}</span>
     </div>
   );
 }
