@@ -1,1 +1,0 @@
-export{r as LoginPanel}from"./page-B6cGRhuV.js";
