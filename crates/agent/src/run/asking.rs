@@ -8,6 +8,7 @@ use runyard_llm::inference::{
 };
 
 use super::inbox::{LaterUpdate, LaterWords};
+use super::pieces::{Stored, stored};
 use super::record::sum;
 use super::{AgentEvent, Course, Halt};
 use crate::phase::{InferenceAdjustments, Moment, Place};
@@ -104,18 +105,25 @@ impl Course {
             // What clients saw is what is stored, also of an answer that came to nothing.
             let said = !partial.message.said().is_empty();
             if said {
-                let message = self.parts.checkpoint.stored(partial.message);
-                self.conversation.push(message);
+                let Stored { whole, pieces } = stored(self.parts.checkpoint.as_ref(), partial.message);
+                pieces
+                    .unwrap_or_else(|| vec![whole])
+                    .into_iter()
+                    .for_each(|piece| self.conversation.push(piece));
             }
             return Err(Unanswered { error, said, last });
         }
         let answer = turn.into_answer().map_err(|error| Unanswered { error, said: false, last: None })?;
         self.usage = sum(self.usage, answer.usage);
         let calls: Vec<ToolCall> = answer.message.tool_calls().cloned().collect();
-        let message = Arc::new(self.parts.checkpoint.stored(answer.message));
+        let Stored { whole, pieces } = stored(self.parts.checkpoint.as_ref(), answer.message);
+        let message = Arc::new(whole);
+        let mut pieces = pieces.unwrap_or_default();
+        let last = pieces.pop().map_or_else(|| Arc::clone(&message), Arc::new);
+        pieces.into_iter().for_each(|piece| self.conversation.push(piece));
         // Providers take no message that says nothing.
-        if !message.content.is_empty() {
-            self.conversation.answer(Arc::clone(&message), calls);
+        if !last.content.is_empty() {
+            self.conversation.answer(last, calls);
         }
         let limits = Arc::clone(&self.parts.agent.limits);
         self.watch.answered(&limits, &message);

@@ -135,8 +135,11 @@ impl Conversation {
     pub(super) fn next_stored(&self, limits: &StepLimits) -> (usize, usize) {
         let (mut count, mut bytes) = (0, 0);
         for message in self.not_stored() {
-            let with = bytes + weighing::message(message);
-            if count > 0 && (count == limits.messages_max || with > limits.bytes_max) {
+            let own = weighing::message(message);
+            let with = bytes + own;
+            // One that may not be stored at all keeps none of the others from being.
+            let is_alone = own > limits.message_bytes_max || with > limits.bytes_max;
+            if count > 0 && (count == limits.messages_max || is_alone) {
                 break;
             }
             (count, bytes) = (count + 1, with);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use runyard_llm::inference::{Message, Part, ToolCall, ToolOutput as Output};
 
 use super::waiting::{Asker, SuspendedCalls};
-use super::{AgentEvent, Course, Halt};
+use super::{AgentEvent, Course, Halt, weighing};
 use crate::checkpoint::{CallEnd, CallNote, CallPlace};
 use crate::phase::Moment;
 use crate::state::Snapshot;
@@ -13,8 +13,6 @@ use crate::tool::{Refusal, ToolError, ToolResult};
 
 /// How long the line that stands for a result is, in bytes.
 const SUMMARY_BYTES_MAX: usize = 200;
-/// So many bytes of JSON one byte of a text is at most.
-const JSON_BYTES_MAX: usize = 6;
 
 /// What the model reads of a call that may have been made, when its run ends before anybody was asked.
 const NEVER_KNOWN: &str = "the process died while this call was made, and nobody knows whether it was: look before you make it again";
@@ -112,23 +110,11 @@ impl Course {
 
 /// The text as far as it is not more than so many bytes of JSON, with a word about the rest.
 fn bounded(mut text: String, bytes_max: usize) -> String {
-    if text.len() <= bytes_max / JSON_BYTES_MAX {
-        return text;
-    }
-    let mut room = bytes_max;
-    for (at, character) in text.char_indices() {
-        let bytes = match character {
-            '"' | '\\' => 2,
-            '\0'..'\u{20}' => JSON_BYTES_MAX,
-            character => character.len_utf8(),
-        };
-        let Some(left) = room.checked_sub(bytes) else {
-            let rest = text.len() - at;
-            text.truncate(at);
-            text.push_str(&format!("\n[{rest} more bytes are left out]"));
-            break;
-        };
-        room = left;
+    let end = weighing::fits(&text, bytes_max);
+    if end < text.len() {
+        let rest = text.len() - end;
+        text.truncate(end);
+        text.push_str(&format!("\n[{rest} more bytes are left out]"));
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use runyard_llm::inference::Message;
+use runyard_llm::inference::{Message, Part};
 use serde::Serialize;
 
 use crate::checkpoint::CallNote;
@@ -10,6 +10,9 @@ use crate::state::StateChanges;
 
 /// What a message takes beside its own JSON, and each part of it: a store may name what is left out here.
 const OVERHEAD_BYTES: usize = 64;
+
+/// So many bytes of JSON a character of a text is at most.
+pub(super) const CHARACTER_BYTES_MAX: usize = 6;
 
 /// Counts what is written.
 struct Counted(usize);
@@ -34,6 +37,27 @@ pub(crate) fn json(value: &impl Serialize) -> usize {
 
 pub(super) fn message(message: &Message) -> usize {
     json(message) + OVERHEAD_BYTES * (1 + message.content.len())
+}
+
+pub(super) fn part(part: &Part) -> usize {
+    json(part) + 1 + OVERHEAD_BYTES
+}
+
+/// So many bytes of a text have at most so many as JSON.
+pub(super) fn fits(text: &str, mut room: usize) -> usize {
+    if text.len() <= room / CHARACTER_BYTES_MAX {
+        return text.len();
+    }
+    for (at, character) in text.char_indices() {
+        let bytes = match character {
+            '"' | '\\' => 2,
+            '\0'..'\u{20}' => CHARACTER_BYTES_MAX,
+            character => character.len_utf8(),
+        };
+        let Some(left) = room.checked_sub(bytes) else { return at };
+        room = left;
+    }
+    text.len()
 }
 
 pub(super) fn note(note: &CallNote) -> usize {

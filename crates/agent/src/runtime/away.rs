@@ -16,7 +16,7 @@ use crate::remote::{RemoteAnswer, RemoteError, RemoteRequest};
 use crate::resolve::RemoteAgent;
 use crate::run::{
     AgentEvent, Begin, CANCELLED_MAX, END_STEP_MAX, Inbox, Observer, Patience, RunEnd, RunOutcome, RunRecord,
-    RunStatus, first_lost, first_of, tell,
+    RunStatus, Stored, first_lost, first_of, stored, tell,
 };
 
 /// Everything that such a run needs beside what is said to it.
@@ -150,19 +150,27 @@ impl Away {
             self.telling.observe(AgentEvent::Inference(Update::Reset)).await;
             self.telling.observe(AgentEvent::Inference(Update::Text(answer.text.clone()))).await;
         }
-        let message = (!answer.text.is_empty())
-            .then(|| Arc::new(self.parts.checkpoint.stored(Message::assistant(answer.text.as_str()))));
+        let said = (!answer.text.is_empty())
+            .then(|| stored(self.parts.checkpoint.as_ref(), Message::assistant(answer.text.as_str())));
+        let (message, pieces) = match said {
+            None => (None, Vec::new()),
+            Some(Stored { whole, pieces }) => {
+                let whole = Arc::new(whole);
+                let pieces = pieces.map(|pieces| pieces.into_iter().map(Arc::new).collect());
+                (Some(Arc::clone(&whole)), pieces.unwrap_or_else(|| vec![whole]))
+            }
+        };
         let usage = answer.usage.into();
         if let Some(message) = &message {
             let (message, model) = (Arc::clone(message), self.parts.agent.backend.to_string());
             self.telling.observe(AgentEvent::Answered { message, usage, model }).await;
         }
-        if let Err(error) = self.recorded(left, &message, &mut reason, &answer).await {
+        if let Err(error) = self.recorded(left, &pieces, &mut reason, &answer).await {
             reason = first_of(reason, error.into());
             let _ = timeout(END_STEP_MAX, self.parts.checkpoint.give_up()).await;
         }
         self.telling.observe(AgentEvent::RunEnded { reason: reason.clone(), usage }).await;
-        thread.messages.extend(message.iter().cloned());
+        thread.messages.extend(pieces);
         RunOutcome { reason, message, usage, rounds: answer.rounds, waiting: Vec::new(), thread }
     }
 
@@ -170,7 +178,7 @@ impl Away {
     async fn recorded(
         &self,
         left: Option<StepCommit>,
-        answer: &Option<Arc<Message>>,
+        answer: &[Arc<Message>],
         reason: &mut TerminationReason,
         answered: &RemoteAnswer,
     ) -> Result<(), CheckpointError> {
@@ -184,6 +192,17 @@ impl Away {
             }
         }
         messages.extend(answer.iter().cloned());
+        // A long answer is more than goes into one step.
+        while answer.len() > 1 && messages.len() > 1 {
+            let (first, record) = (vec![messages.remove(0)], self.record(None));
+            match self.settled(&StepCommit { messages: first, record, ..StepCommit::default() }).await {
+                Err(error) if error.code.row().class == Class::Permanent => {
+                    messages.clear();
+                    *reason = first_of(reason.clone(), error.into());
+                }
+                done => done?,
+            }
+        }
         loop {
             let record = self.record(Some((reason, answered)));
             let step = StepCommit { messages: messages.clone(), record, ..StepCommit::default() };

@@ -10,7 +10,8 @@ use runyard_agent::run::{Begin, RunStatus, run};
 use runyard_agent::tool::ToolResult;
 use runyard_domain::Code;
 use runyard_llm::inference::{
-    InferenceExecutionError, InferenceRequest, Message, Model, ModelStream, ScriptedAnswer, ScriptedModel,
+    Image, ImageSource, InferenceExecutionError, InferenceRequest, Message, Model, ModelStream, Part, Role,
+    ScriptedAnswer, ScriptedCall, ScriptedError, ScriptedFault, ScriptedModel, Step, StopReason,
 };
 use runyard_store::{PAGE_MAX, ThreadRunStore};
 use serde_json::json;
@@ -234,17 +235,79 @@ async fn state_that_cannot_be_stored_fails_the_run_and_keeps_the_rest() {
 
 #[tokio::test(start_paused = true)]
 async fn a_message_that_cannot_be_stored_fails_the_run_and_the_end_is_recorded_all_the_same() {
-    // More than a message may have.
-    let long = "x".repeat(2 * 1024 * 1024);
-    let mut world = World::new([says(&long)]);
+    // A call of more than a message may have, which cannot come in pieces.
+    let long = ScriptedAnswer::steps([
+        Step::Text("Look here.".into()),
+        Step::Call(ScriptedCall {
+            id: "a".into(),
+            name: "look".into(),
+            arguments: json!({ "n": 1, "text": "x".repeat(2 * 1024 * 1024) }),
+        }),
+        Step::Stop(StopReason::ToolUse),
+    ]);
+    let mut world = World::new([long]).tool(answers("look", "blue"));
     let run = run_id();
     let seen = world.go(run, &["Talk."], Vec::new()).await;
     assert!(matches!(seen.reason(), TerminationReason::Failed { code: Code::StorageValidation, .. }));
     assert_eq!(world.record(run).await.end.unwrap().failed_with(), Some(Code::StorageValidation));
-    assert_eq!(shape(&world.messages().await), ["user: Talk."]);
+    // What clients saw is stored.
+    assert_eq!(shape(&world.messages().await), ["user: Talk.", "model: Look here."]);
     assert!(world.is_free().await);
     world.again([says("Hello.")]);
     assert_eq!(world.ask("Shorter.").await.reason(), &TerminationReason::NaturalEnd);
+}
+
+// clause: D10
+#[tokio::test]
+async fn d10_an_answer_longer_than_a_message_may_be_is_stored_as_clients_saw_it() {
+    let long = format!("{}, and so on", "on and on ".repeat(250_000));
+    let broken = ScriptedAnswer::steps([
+        Step::Text(long.clone()),
+        Step::Fault(ScriptedFault::Failed(ScriptedError::ContentFiltered { message: "no".into() })),
+    ]);
+    for answer in [says(&long), broken] {
+        let mut world = World::new([answer]);
+        let run = run_id();
+        let seen = world.go(run, &["Talk."], Vec::new()).await;
+        let stored = world.messages().await;
+        assert!(stored.len() > 3, "in pieces");
+        assert_eq!(stored[1..].iter().map(Message::said).collect::<String>(), long);
+        assert_eq!((seen.text(), seen.outcome.text()), (long.clone(), long.clone()));
+        assert!(world.is_free().await);
+        // The model reads all of it.
+        world.again([says("Enough.")]);
+        assert_eq!(world.ask("And?").await.reason(), &TerminationReason::NaturalEnd);
+        let read = world.model.requests().remove(0).messages;
+        let said = read[1..read.len() - 1].iter().map(|message| message.said()).collect::<String>();
+        assert!(said == long, "{} of {}", said.len(), long.len());
+    }
+}
+
+#[tokio::test]
+async fn a_picture_is_said_stored_and_read_again() {
+    let picture = Message {
+        role: Role::User,
+        content: vec![
+            Part::Text { text: "What is this?".into() },
+            Part::Image(Image {
+                source: ImageSource::Data {
+                    media_type: "image/png".into(),
+                    data: "iVBORw0KGgo".repeat(30_000),
+                },
+            }),
+        ],
+    };
+    let mut world = World::new([says("A duck.")]);
+    let (checkpoint, opened) = world.open(run_id()).await;
+    let begin = Begin { opened, input: vec![picture.clone()], ..Begin::default() };
+    let outcome = run(world.parts(run_id(), Arc::new(checkpoint)), begin).await;
+    assert_eq!(outcome.text(), "A duck.");
+    assert_eq!(*world.model.requests()[0].messages[0], picture);
+    assert_eq!(world.messages().await[0], picture);
+    // The next question, in another process, still has it.
+    world.again([says("Sure.")]);
+    world.ask("Sure?").await;
+    assert_eq!(*world.model.requests()[0].messages[0], picture);
 }
 
 #[tokio::test]

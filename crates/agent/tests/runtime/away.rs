@@ -114,9 +114,15 @@ fn seen(heard: &Heard) -> String {
 
 impl Far {
     async fn stored(&self) -> Vec<String> {
-        let messages = self.store.messages(&thread("t"), 0, 10).await.unwrap();
         let said = |body: &[u8]| serde_json::from_slice::<Message>(body).unwrap().said();
-        messages.iter().map(|message| said(&message.body)).collect()
+        let mut all = Vec::new();
+        loop {
+            let page = self.store.messages(&thread("t"), all.len() as u64, 10).await.unwrap();
+            if page.is_empty() {
+                return all;
+            }
+            all.extend(page.iter().map(|message| said(&message.body)));
+        }
     }
 
     /// Runs it and calls it off when it hangs. It ends, however little others do for it.
@@ -185,14 +191,32 @@ async fn a_remote_run_that_is_called_off_ends_though_the_store_hangs_and_goes_on
 /// A store that cannot take the answer takes the end.
 #[tokio::test(start_paused = true)]
 async fn a_remote_answer_that_cannot_be_stored_ends_the_run_all_the_same() {
-    static LONG: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| "x".repeat(2 * 1024 * 1024));
-    let far = far(Then::Answers(&LONG)).await;
+    let far = far(Then::Answers("Here.")).await;
+    far.store.fails(Some(Plan {
+        operation: Operation::Commit,
+        from: 2,
+        times: 1,
+        failure: Failure::Refused,
+    }));
     let outcome = far.runtime.run(hi()).await.unwrap();
     assert_eq!(failed_with(&outcome.reason), Some(Code::StorageValidation));
     let run = far.store.agent_runs(&thread("t"), None, 1).await.unwrap().remove(0);
     let record: RunRecord = serde_json::from_slice(&run.payload).unwrap();
     assert!(run.finished);
     assert_eq!(record.end.unwrap().failed_with(), Some(Code::StorageValidation));
+}
+
+// clause: D10
+#[tokio::test(start_paused = true)]
+async fn d10_a_remote_answer_longer_than_a_message_may_be_is_stored_as_it_was_seen() {
+    static LONG: std::sync::LazyLock<String> =
+        std::sync::LazyLock::new(|| "on and on ".repeat(1_000_000).trim().to_owned());
+    let far = far(Then::Answers(&LONG)).await;
+    let outcome = far.runtime.run(hi()).await.unwrap();
+    assert_eq!((outcome.reason.clone(), outcome.text() == *LONG), (TerminationReason::NaturalEnd, true));
+    let stored = far.stored().await;
+    assert!(stored.len() > 10 && stored[1..].concat() == *LONG, "{}", stored.len());
+    assert_eq!(far.runtime.run(hi()).await.unwrap().reason, TerminationReason::NaturalEnd, "it is free");
 }
 
 #[tokio::test(start_paused = true)]
