@@ -133,10 +133,10 @@ mod tests {
         check(vec![text("x".repeat(2_000))], 3);
         check(vec![text("\u{1}".repeat(500)), call(10)], 4);
         check(vec![text(" ".repeat(1_500))], 2);
-        check(vec![text("x".repeat(700)), call(400), text("y".repeat(100)), call(400)], 2);
+        check(vec![text("x".repeat(600)), call(400), text("y".repeat(50)), call(400)], 2);
         check(vec![call(3_000)], 1);
         let thought = |text: String| Part::Reasoning(Reasoning { text, sealed: None });
-        check(vec![thought("z".repeat(900)), text("é".repeat(600)), call(3_000)], 4);
+        check(vec![thought("z".repeat(900)), text("é".repeat(600)), call(3_000)], 5);
     }
 
     #[test]
