@@ -12,7 +12,7 @@ use runyard_backend::{Answer, Backend, Command, Ending, SessionSpec, Sight, Sign
 use runyard_demo_provider::{DemoProvider, Options};
 use runyard_domain::gate::Request;
 use runyard_domain::run::{FailureKind, Task, ThreadRecorded, ToolOutcome, TurnOutcome};
-use runyard_domain::{BackendProfile, Code, CommandId};
+use runyard_domain::{BackendProfile, Code, CommandId, Wire};
 use serde_json::json;
 
 struct Native {
@@ -340,6 +340,34 @@ async fn b02_what_is_said_before_a_resumed_session_is_under_way_counts() {
             _ => None,
         });
         assert_eq!(outcome, Some(TurnOutcome::Interrupted), "{told:#?}");
+        live.close().await;
+    }
+}
+
+/// As it was once recorded: what was said next came between a call and its result.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn j02_a_conversation_with_a_result_behind_what_was_said_next_is_gone_on_with_on_every_wire() {
+    let native = Native::new().await;
+    let call = json!({"type": "tool_call", "id": "c1", "name": "shell", "arguments": {"command": "ls"}});
+    let messages = vec![
+        json!({"role": "user", "content": [{"type": "text", "text": "look"}]}),
+        json!({"role": "assistant", "content": [call]}),
+        json!({"role": "user", "content": [{"type": "text", "text": "go on"}]}),
+        json!({"role": "tool", "content": [{"type": "tool_output", "callId": "c1", "content": "no"}]}),
+    ];
+    let thread = "thread-1".to_owned();
+    let recorded = ThreadRecorded { thread: thread.clone(), after: 0, messages, state: BTreeMap::new() };
+    for wire in [Wire::Responses, Wire::Chat, Wire::Messages] {
+        let stage = Stage::new(&native);
+        let mut part = native.part_of("hello");
+        part.profile.wire = wire;
+        let start = Start::Fresh { task: part.task.clone(), thread: Some(thread.clone()) };
+        let spec = SessionSpec { history: vec![recorded.clone()], ..stage.spec(&part, start) };
+        let recorder = Recorder::new();
+        let mut live = stage.play(&native, spec, &recorder).await;
+        live.turn_over(Decide::Approve, 1).await;
+        let said = |signal: &Signal| matches!(signal, Signal::Message { .. });
+        assert!(recorder.signals().iter().any(said), "{wire:?}: {:#?}", recorder.signals());
         live.close().await;
     }
 }
