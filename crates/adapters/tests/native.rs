@@ -426,6 +426,47 @@ async fn d02_a_file_that_is_too_large_to_be_edited_stays_whole() {
     live.close().await;
 }
 
+/// What the model read of the last call, as JSON.
+async fn read_of(native: &Native, stage: &Stage, task: &str) -> serde_json::Value {
+    let recorder = Recorder::new();
+    let mut live = stage.fresh(native, &native.part_of(task), &recorder).await;
+    live.turn_over(Decide::Approve, 1).await;
+    live.close().await;
+    let read = recorder.signals().into_iter().filter_map(|signal| match signal {
+        Signal::Thread(recorded) => Some(recorded.messages),
+        _ => None,
+    });
+    let tool = read.flatten().find(|message| message["role"] == "tool").expect("a result");
+    serde_json::from_str(tool["content"][0]["content"].as_str().unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b09_a_list_or_a_search_that_is_not_all_of_it_says_so() {
+    let native = Native::new().await;
+    let stage = Stage::new(&native);
+    let many = stage.directory().join("many");
+    std::fs::create_dir(&many).unwrap();
+    for n in 0..1_001 {
+        std::fs::write(many.join(format!("{:04}", n * 8 % 1_001)), "").unwrap();
+    }
+    let list = r#"[[scenario:tool list {"path": "many"}]]"#;
+    let listed = read_of(&native, &stage, list).await;
+    let names: Vec<String> = (0..1_000).map(|n| format!("{n:04}")).collect();
+    assert!(listed == json!({"entries": names, "more": true}), "{}", listed["more"]);
+    std::fs::remove_file(many.join("1000")).unwrap();
+    let listed = read_of(&native, &stage, list).await;
+    assert!(listed == json!({"entries": names, "more": false}), "{}", listed["more"]);
+
+    let search = r#"[[scenario:tool search {"pattern": "needle"}]]"#;
+    std::fs::write(stage.directory().join("small.txt"), "a needle\n").unwrap();
+    let found = read_of(&native, &stage, search).await;
+    assert_eq!(found, json!({"matches": ["small.txt:1: a needle"], "more": false}));
+    let large = format!("{}needle\n", "filler line\n".repeat(400_000));
+    std::fs::write(stage.directory().join("large.txt"), large).unwrap();
+    let found = read_of(&native, &stage, search).await;
+    assert_eq!(found, json!({"matches": ["small.txt:1: a needle"], "more": true}));
+}
+
 /// What failed in one run is known to the next: five failures in a row, and the model is given a rest.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d07_a_model_that_keeps_failing_rests_for_every_run() {
