@@ -37,9 +37,6 @@ fn failed(native: &Native, api: &Api, scenario: &str) -> [String; 3] {
 
 #[test]
 fn c16_d05_every_error_of_inference_ends_a_run_with_its_code_its_kind_and_its_cause() {
-    // Each is asked once, so that what the provider says is what the run ends with.
-    let native = Native::new("limits.retries_max = 0");
-    let (_hub, api) = native.yard.up();
     let (unavailable, provider) = ("runtime_unavailable", "provider_unavailable");
     #[rustfmt::skip]
     let permanent = [
@@ -60,14 +57,19 @@ fn c16_d05_every_error_of_inference_ends_a_run_with_its_code_its_kind_and_its_ca
         ("http-504",            provider, "provider-unavailable",   "inference.timeout"),
         ("cut",                 provider, "provider-unavailable",   "inference.stream_interrupted"),
     ];
-    for (scenario, code, kind, cause) in permanent.into_iter().chain(transient) {
-        assert_eq!(failed(&native, &api, scenario), [code, kind, cause], "{scenario}");
+    for wire in ["responses", "chat", "messages"] {
+        // Each is asked once, so that what the provider says is what the run ends with.
+        let native = Native::new(&format!("provider.wire = {wire:?}\nlimits.retries_max = 0"));
+        let (_hub, api) = native.yard.up();
+        for (scenario, code, kind, cause) in permanent.into_iter().chain(transient) {
+            assert_eq!(failed(&native, &api, scenario), [code, kind, cause], "{wire}: {scenario}");
+        }
+        // Five in a row, and the model rests; errors that would come again do not count.
+        let asked = native.provider.requests().len();
+        let rests = failed(&native, &api, "text");
+        assert_eq!(rests, [provider, "provider-unavailable", "inference.all_models_unavailable"], "{wire}");
+        assert_eq!(native.provider.requests().len(), asked, "{wire}: a model that rests is not asked");
     }
-    // Five in a row, and the model rests; errors that would come again do not count.
-    let asked = native.provider.requests().len();
-    let rests = failed(&native, &api, "text");
-    assert_eq!(rests, [provider, "provider-unavailable", "inference.all_models_unavailable"]);
-    assert_eq!(native.provider.requests().len(), asked, "a model that rests is not asked");
 }
 
 #[test]
