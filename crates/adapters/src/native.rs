@@ -5,6 +5,7 @@
 //! native/session.rs     one session: turns, words, interrupts, ends
 //! native/ear.rs         commands, sorted while the agent works
 //! native/log.rs         the agent's checkpoint: what it did, as signals
+//! native/left.rs        calls that an earlier run left without a result
 //! native/told.rs        what it tells while it works, as signals
 //! native/gate.rs        each call as a request of the gate
 //! native/workspace.rs   its tools, which are actions: read, list, search, write, patch, shell
@@ -16,6 +17,7 @@
 
 mod ear;
 mod gate;
+mod left;
 mod log;
 mod profile;
 mod question;

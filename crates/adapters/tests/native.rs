@@ -12,7 +12,7 @@ use runyard_backend::{Answer, Backend, Command, Ending, SessionSpec, Sight, Sign
 use runyard_demo_provider::{DemoProvider, Options};
 use runyard_domain::gate::Request;
 use runyard_domain::run::{FailureKind, Task, ThreadRecorded, ToolOutcome, TurnOutcome};
-use runyard_domain::{BackendProfile, Code, CommandId};
+use runyard_domain::{BackendProfile, Code, CommandId, Wire};
 use serde_json::json;
 
 struct Native {
@@ -344,6 +344,34 @@ async fn b02_what_is_said_before_a_resumed_session_is_under_way_counts() {
     }
 }
 
+/// As it was once recorded: what was said next came between a call and its result.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn j02_a_conversation_with_a_result_behind_what_was_said_next_is_gone_on_with_on_every_wire() {
+    let native = Native::new().await;
+    let call = json!({"type": "tool_call", "id": "c1", "name": "shell", "arguments": {"command": "ls"}});
+    let messages = vec![
+        json!({"role": "user", "content": [{"type": "text", "text": "look"}]}),
+        json!({"role": "assistant", "content": [call]}),
+        json!({"role": "user", "content": [{"type": "text", "text": "go on"}]}),
+        json!({"role": "tool", "content": [{"type": "tool_output", "callId": "c1", "content": "no"}]}),
+    ];
+    let thread = "thread-1".to_owned();
+    let recorded = ThreadRecorded { thread: thread.clone(), after: 0, messages, state: BTreeMap::new() };
+    for wire in [Wire::Responses, Wire::Chat, Wire::Messages] {
+        let stage = Stage::new(&native);
+        let mut part = native.part_of("hello");
+        part.profile.wire = wire;
+        let start = Start::Fresh { task: part.task.clone(), thread: Some(thread.clone()) };
+        let spec = SessionSpec { history: vec![recorded.clone()], ..stage.spec(&part, start) };
+        let recorder = Recorder::new();
+        let mut live = stage.play(&native, spec, &recorder).await;
+        live.turn_over(Decide::Approve, 1).await;
+        let said = |signal: &Signal| matches!(signal, Signal::Message { .. });
+        assert!(recorder.signals().iter().any(said), "{wire:?}: {:#?}", recorder.signals());
+        live.close().await;
+    }
+}
+
 /// Sees nothing below one directory.
 struct Blind;
 
@@ -396,6 +424,47 @@ async fn d02_a_file_that_is_too_large_to_be_edited_stays_whole() {
     assert_eq!(outcome, ToolOutcome::Failed);
     assert!(summary.contains("larger than 4194304 bytes"), "{summary}");
     live.close().await;
+}
+
+/// What the model read of the last call, as JSON.
+async fn read_of(native: &Native, stage: &Stage, task: &str) -> serde_json::Value {
+    let recorder = Recorder::new();
+    let mut live = stage.fresh(native, &native.part_of(task), &recorder).await;
+    live.turn_over(Decide::Approve, 1).await;
+    live.close().await;
+    let read = recorder.signals().into_iter().filter_map(|signal| match signal {
+        Signal::Thread(recorded) => Some(recorded.messages),
+        _ => None,
+    });
+    let tool = read.flatten().find(|message| message["role"] == "tool").expect("a result");
+    serde_json::from_str(tool["content"][0]["content"].as_str().unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b09_a_list_or_a_search_that_is_not_all_of_it_says_so() {
+    let native = Native::new().await;
+    let stage = Stage::new(&native);
+    let many = stage.directory().join("many");
+    std::fs::create_dir(&many).unwrap();
+    for n in 0..1_001 {
+        std::fs::write(many.join(format!("{:04}", n * 8 % 1_001)), "").unwrap();
+    }
+    let list = r#"[[scenario:tool list {"path": "many"}]]"#;
+    let listed = read_of(&native, &stage, list).await;
+    let names: Vec<String> = (0..1_000).map(|n| format!("{n:04}")).collect();
+    assert!(listed == json!({"entries": names, "more": true}), "{}", listed["more"]);
+    std::fs::remove_file(many.join("1000")).unwrap();
+    let listed = read_of(&native, &stage, list).await;
+    assert!(listed == json!({"entries": names, "more": false}), "{}", listed["more"]);
+
+    let search = r#"[[scenario:tool search {"pattern": "needle"}]]"#;
+    std::fs::write(stage.directory().join("small.txt"), "a needle\n").unwrap();
+    let found = read_of(&native, &stage, search).await;
+    assert_eq!(found, json!({"matches": ["small.txt:1: a needle"], "more": false}));
+    let large = format!("{}needle\n", "filler line\n".repeat(400_000));
+    std::fs::write(stage.directory().join("large.txt"), large).unwrap();
+    let found = read_of(&native, &stage, search).await;
+    assert_eq!(found, json!({"matches": ["small.txt:1: a needle"], "more": true}));
 }
 
 /// What failed in one run is known to the next: five failures in a row, and the model is given a rest.

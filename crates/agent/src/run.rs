@@ -37,6 +37,7 @@ use tokio_util::sync::CancellationToken;
 use self::clock::Clock;
 pub use self::context::{ContextPolicy, Summarised, Summary};
 use self::conversation::Conversation;
+pub use self::conversation::left_over;
 pub(crate) use self::ending::{END_STEP_MAX, first_of};
 pub(crate) use self::events::tell;
 pub use self::events::{AgentEvent, OBSERVED_MAX, Observer, Unobserved};

@@ -1,6 +1,6 @@
 //! The two ports: what drives a run, and where its signals become durable.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -114,6 +114,8 @@ pub struct SessionSpec {
     pub start: Start,
     /// The conversation that it goes on with, as it was recorded, where it keeps it in the log.
     pub history: Vec<ThreadRecorded>,
+    /// What is known of calls in it that have no result: of this run where it is resumed, else of the one that it goes on from.
+    pub left: Option<LeftOver>,
     /// Takes out of a text what may not be recorded.
     pub redaction: Arc<dyn Redaction>,
     /// Knows which files may be looked into without asking.
@@ -209,6 +211,18 @@ impl fmt::Debug for SecretFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SecretFile").field("key", &self.key).finish_non_exhaustive()
     }
+}
+
+/// What is known of the calls that a run may have left without a result.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeftOver {
+    /// The steps that it began and that nobody saw the end of, by the backend's name for them. Others were never begun.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
+    pub begun: BTreeSet<String>,
+    /// Why a person rejected what it asked for, where that ended it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rejected: Option<String>,
 }
 
 /// Where a session begins.

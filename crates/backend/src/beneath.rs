@@ -1,5 +1,6 @@
 //! Files of a run's directory, opened beneath it: part by part, following no link. Nothing here reaches outside.
 
+use std::collections::BinaryHeap;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Write};
@@ -12,7 +13,7 @@ use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
 use crate::failpoint;
 
 /// What lies in a directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     /// Its name.
     pub name: String,
@@ -21,7 +22,7 @@ pub struct Entry {
 }
 
 /// What something in a directory is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryKind {
     /// A file.
     File,
@@ -29,6 +30,15 @@ pub enum EntryKind {
     Directory,
     /// A link, a pipe, or something else that is not gone into.
     Other,
+}
+
+/// What lies in a directory, in the order of its names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entries {
+    /// The first of them.
+    pub entries: Vec<Entry>,
+    /// Whether there are more.
+    pub more: bool,
 }
 
 /// What a file holds, at most `bytes_max` of it.
@@ -80,12 +90,12 @@ fn hash_of(name: &str) -> u64 {
     hasher.finish()
 }
 
-/// What lies in a directory, by name, at most `entries_max` of it; `.` is the root itself.
-pub fn entries(root: &Path, path: &str, entries_max: usize) -> io::Result<Vec<Entry>> {
+/// What lies in a directory, the first `entries_max` by name; `.` is the root itself. However many there are, no more are kept.
+pub fn entries(root: &Path, path: &str, entries_max: usize) -> io::Result<Entries> {
     let parts = parts(path)?;
     let folder = descend(root, &parts, Missing::Refuse)?;
-    let mut found = Vec::new();
-    for entry in Dir::read_from(&folder)?.take(entries_max.saturating_add(2)) {
+    let (mut found, mut more) = (BinaryHeap::new(), false);
+    for entry in Dir::read_from(&folder)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if name == "." || name == ".." {
@@ -97,10 +107,13 @@ pub fn entries(root: &Path, path: &str, entries_max: usize) -> io::Result<Vec<En
             _ => EntryKind::Other,
         };
         found.push(Entry { name, kind });
+        if found.len() > entries_max {
+            // The last one by name.
+            found.pop();
+            more = true;
+        }
     }
-    found.sort_by(|one, other| one.name.cmp(&other.name));
-    found.truncate(entries_max);
-    Ok(found)
+    Ok(Entries { entries: found.into_sorted_vec(), more })
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -219,8 +232,25 @@ mod tests {
         let entry = |name: &str, kind| Entry { name: name.to_owned(), kind };
         let all =
             [entry("a", EntryKind::File), entry("in", EntryKind::Directory), entry("z", EntryKind::Other)];
-        assert_eq!(entries(root.path(), ".", 10).unwrap(), all);
-        assert_eq!(entries(root.path(), "in", 10).unwrap(), []);
-        assert_eq!(entries(root.path(), "", 1).unwrap().len(), 1);
+        let found = |path: &str, entries_max| {
+            let Entries { entries, more } = entries(root.path(), path, entries_max).unwrap();
+            (entries, more)
+        };
+        assert_eq!(found(".", 10), (all.to_vec(), false));
+        assert_eq!(found("in", 10), (Vec::new(), false));
+        assert_eq!(found("", 3), (all.to_vec(), false));
+        assert_eq!(found("", 2), (all[..2].to_vec(), true));
+        assert_eq!(found("", 0), (Vec::new(), true));
+    }
+
+    #[test]
+    fn b09_the_first_by_name_are_listed_in_whatever_order_the_directory_gives_them() {
+        let root = root();
+        for n in 0..300 {
+            std::fs::write(root.path().join("in").join(format!("{:03}", n * 7 % 300)), "").unwrap();
+        }
+        let Entries { entries, more } = entries(root.path(), "in", 100).unwrap();
+        let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
+        assert_eq!((names, more), ((0..100).map(|n| format!("{n:03}")).collect(), true));
     }
 }

@@ -16,7 +16,7 @@ use runyard_domain::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Command, Signal, Start, Stream};
+use crate::{Answer, Command, LeftOver, Signal, Start, Stream};
 
 /// What an edge hears.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -140,6 +140,10 @@ pub struct OpenRun {
     /// The last part of what was recorded of the conversation that it goes on with; see [`ToEdge::History`].
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub history: Vec<ThreadRecorded>,
+    /// What is known of calls that the run may have left without a result; where it has not begun, the run before it in that
+    /// conversation.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub left: Option<LeftOver>,
     /// The token with which what the backend starts may call the hub, for this run alone.
     pub run_token: String,
     /// What it used so far, where known.

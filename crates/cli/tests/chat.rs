@@ -353,6 +353,27 @@ fn j02_a_run_that_ended_meanwhile_is_gone_on_from_in_a_new_one_that_knows_what_w
 }
 
 #[test]
+fn j02_a_person_who_says_no_goes_on_with_the_same_conversation() {
+    let native = Native::new("provider.wire = \"chat\"\nlimits.retries_max = 0");
+    let (_hub, api) = native.yard.up();
+    let mut terminal = on_terminal(&native.yard, &["--agent", "mine", "--keep"]);
+    say(&mut terminal, r#"make it [[scenario:tool shell {"command": "echo - > made.txt"}]]"#);
+    terminal.wait_for("[n] reject > ");
+    terminal.type_line("n");
+    say(&mut terminal, "leave it [[scenario:text]]");
+    terminal.wait_for("The last run has ended: the conversation goes on in a new one.");
+    terminal.wait_for("demo provider.");
+    terminal.wait_for(PROMPT);
+    terminal.end_input();
+    let (exit, screen) = terminal.ended();
+    assert_eq!(exit, Some(0), "{screen}");
+    let states = runs(&api).iter().map(|run| api.run(run)["state"].clone()).collect::<Vec<_>>();
+    assert_eq!(states, ["cancelled", "completed"], "{screen}");
+    let last = native.provider.requests().last().unwrap().body.to_string();
+    assert!(last.contains("make it") && last.contains("tool.denied"), "{last}");
+}
+
+#[test]
 fn c22_a_run_that_is_still_kept_open_is_gone_on_with_itself() {
     let yard = Yard::new("", &[TALKS]);
     let (_hub, api) = yard.up();

@@ -1,8 +1,9 @@
 //! What can go wrong with our own agent's model, from the provider's answer to the run that people see.
 //!
-//! Of the errors of our loop only those of inference can end a run here: a tool's error ends its call; the loop's own plugins
-//! neither share keys nor schedule anything; what cannot be made durable stops the session, which is opened again; a wrong
-//! definition of the agent is refused when the configuration is read; and a cancelled inference is a cancelled run.
+//! Of the errors of our loop those of inference can end a run here, and an answer that is too long to be recorded: a tool's error
+//! ends its call; the loop's own plugins neither share keys nor schedule anything; where the hub or its store is away the session
+//! stops, and is opened again; a wrong definition of the agent is refused when the configuration is read; and a cancelled inference
+//! is a cancelled run.
 //!
 //! clause: C16
 //! clause: D05
@@ -36,9 +37,6 @@ fn failed(native: &Native, api: &Api, scenario: &str) -> [String; 3] {
 
 #[test]
 fn c16_d05_every_error_of_inference_ends_a_run_with_its_code_its_kind_and_its_cause() {
-    // Each is asked once, so that what the provider says is what the run ends with.
-    let native = Native::new("limits.retries_max = 0");
-    let (_hub, api) = native.yard.up();
     let (unavailable, provider) = ("runtime_unavailable", "provider_unavailable");
     #[rustfmt::skip]
     let permanent = [
@@ -59,14 +57,30 @@ fn c16_d05_every_error_of_inference_ends_a_run_with_its_code_its_kind_and_its_ca
         ("http-504",            provider, "provider-unavailable",   "inference.timeout"),
         ("cut",                 provider, "provider-unavailable",   "inference.stream_interrupted"),
     ];
-    for (scenario, code, kind, cause) in permanent.into_iter().chain(transient) {
-        assert_eq!(failed(&native, &api, scenario), [code, kind, cause], "{scenario}");
+    for wire in ["responses", "chat", "messages"] {
+        // Each is asked once, so that what the provider says is what the run ends with.
+        let native = Native::new(&format!("provider.wire = {wire:?}\nlimits.retries_max = 0"));
+        let (_hub, api) = native.yard.up();
+        for (scenario, code, kind, cause) in permanent.into_iter().chain(transient) {
+            assert_eq!(failed(&native, &api, scenario), [code, kind, cause], "{wire}: {scenario}");
+        }
+        // Five in a row, and the model rests; errors that would come again do not count.
+        let asked = native.provider.requests().len();
+        let rests = failed(&native, &api, "text");
+        assert_eq!(rests, [provider, "provider-unavailable", "inference.all_models_unavailable"], "{wire}");
+        assert_eq!(native.provider.requests().len(), asked, "{wire}: a model that rests is not asked");
     }
-    // Five in a row, and the model rests; errors that would come again do not count.
-    let asked = native.provider.requests().len();
-    let rests = failed(&native, &api, "text");
-    assert_eq!(rests, [provider, "provider-unavailable", "inference.all_models_unavailable"]);
-    assert_eq!(native.provider.requests().len(), asked, "a model that rests is not asked");
+}
+
+#[test]
+fn c16_d05_an_answer_that_is_too_long_to_be_recorded_ends_the_run_and_says_so() {
+    let native = Native::new("limits.retries_max = 0");
+    let (_hub, api) = native.yard.up();
+    let words = failed(&native, &api, "huge");
+    assert_eq!(words, ["runtime_unavailable", "backend-failed", "storage.validation"]);
+    let run = api.get("/runs")["runs"][0]["id"].as_str().unwrap().to_owned();
+    let message = api.run(&run)["message"].as_str().unwrap_or_default().to_owned();
+    assert!(message.contains("786432 can be recorded"), "{message}: {}", api.run(&run));
 }
 
 #[test]

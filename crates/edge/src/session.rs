@@ -260,6 +260,7 @@ impl Drive {
             profile: self.open.backend_profile.clone(),
             start: self.open.start.clone(),
             history: std::mem::take(&mut self.open.history),
+            left: self.open.left.take(),
             redaction: Arc::new(self.scribe.redaction()),
             sight: Arc::new(self.asks.judge.clone()),
             directory: places.checkout(),

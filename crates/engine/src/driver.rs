@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use runyard_backend::link::{OpenRun, Report, Stage, ToEdge};
 use runyard_backend::{Answer, BackendInfo, Command, Resumes, Start, failpoint};
-use runyard_domain::run::{
-    Degraded, Failure, FailureKind, Run, RunEvent, RunState, RuntimeDied, ThreadRecorded, Work,
-};
+use runyard_domain::run::{Degraded, Failure, FailureKind, Run, RunEvent, RunState, RuntimeDied, Work};
 use runyard_domain::{ApprovalId, Code, CommandId, DiffParts, Preparation, RunId};
 use runyard_store::{StorageError, Subscription};
 use tokio::sync::mpsc;
@@ -21,6 +19,7 @@ use crate::edges::EdgeHandle;
 use crate::record::{Fact, Standing};
 use crate::recovery::reopening;
 use crate::review::{keep, link_work};
+use crate::threads::History;
 use crate::translate::{
     DEATHS_MAX, Terms, Translated, answer, batch_append, failed, status, translate, withdrawn,
 };
@@ -144,7 +143,7 @@ impl<'a> Driver<'a> {
         let work = standing.run.work(info.checkout);
         let history = match info.logs_thread && work == Work::Agent {
             true => engine.history(&standing.run).await?,
-            false => Ok(Vec::new()),
+            false => Ok(History::default()),
         };
         let history = match history {
             Ok(history) => history,
@@ -180,7 +179,7 @@ impl<'a> Driver<'a> {
     async fn open(
         &mut self,
         preparation: Preparation,
-        mut history: Vec<Vec<ThreadRecorded>>,
+        History { parts: mut history, left }: History,
     ) -> Result<(), EngineError> {
         let run = &self.standing.run;
         let created = &run.created;
@@ -223,6 +222,7 @@ impl<'a> Driver<'a> {
             work: link_work(run, &self.work),
             start,
             history: last,
+            left,
             run_token,
             usage: run.usage,
         };

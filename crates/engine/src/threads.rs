@@ -1,7 +1,10 @@
 //! The conversations that our own agent keeps in the logs of its runs, put together again for a session that goes on with one.
 
-use runyard_domain::RunId;
-use runyard_domain::run::{Failure, FailureKind, Run, RunEvent, ThreadRecorded};
+use std::collections::VecDeque;
+
+use runyard_backend::LeftOver;
+use runyard_domain::run::{Failure, FailureKind, Run, RunEvent, RunState, ThreadRecorded, ToolOutcome};
+use runyard_domain::{Code, RunId};
 use runyard_store::LoggedEvent;
 
 use crate::{Engine, EngineError};
@@ -15,27 +18,54 @@ const PAGE: u32 = 500;
 /// One part of a conversation has about so many bytes at most on the link.
 const PART_BYTES_MAX: usize = 2 * 1024 * 1024;
 
+/// So many of the last steps are looked at that a run may have left without a result; one answer calls no more.
+const LEFT_MAX: usize = 256;
+
 const RECORDED: &str = "run.thread.recorded";
+const CALLED: &str = "run.tool.call";
+const ENDED: &str = "run.tool.result";
+
+/// The conversation that a run goes on with.
+#[derive(Default)]
+pub(crate) struct History {
+    /// What was recorded of it, oldest first, in parts for the link.
+    pub(crate) parts: Vec<Vec<ThreadRecorded>>,
+    /// What is known of calls that the run itself may have left without a result, or the one before where it has not begun.
+    pub(crate) left: Option<LeftOver>,
+}
+
+/// What one run recorded of its conversation.
+#[derive(Default)]
+struct Told {
+    /// With the size of each record.
+    recorded: Vec<(usize, ThreadRecorded)>,
+    /// Its last steps that nobody saw the end of.
+    begun: VecDeque<String>,
+}
 
 impl Engine {
-    /// What was recorded of the conversation that a run goes on with, oldest first, in parts for the link; or why the run cannot
-    /// go on with it.
-    pub(crate) async fn history(
-        &self,
-        run: &Run,
-    ) -> Result<Result<Vec<Vec<ThreadRecorded>>, Failure>, EngineError> {
+    /// The conversation that a run goes on with, or why it cannot.
+    pub(crate) async fn history(&self, run: &Run) -> Result<Result<History, Failure>, EngineError> {
         let (mut bytes, mut of_runs) = (0, Vec::new());
+        let begun_here = || run.open_steps.keys().cloned().collect();
+        let mut left = (run.turns > 0).then(|| LeftOver { begun: begun_here(), rejected: None });
         let earlier = self.earlier_in_thread(run).await?;
         for id in std::iter::once(run.id).chain(earlier) {
             if of_runs.len() >= RUNS_MAX {
                 return Ok(Err(too_long()));
             }
-            of_runs.push(self.of_thread(id, &mut bytes).await?);
+            let Told { recorded, begun } = self.of_thread(id, &mut bytes).await?;
+            // What has no result was called by the answer that came last.
+            if left.is_none() && id != run.id && recorded.iter().any(|(_, recorded)| has_answer(recorded)) {
+                let rejected = rejected(&self.run(id).await?.run);
+                left = Some(LeftOver { begun: begun.into_iter().collect(), rejected });
+            }
+            of_runs.push(recorded);
             if bytes > BYTES_MAX {
                 return Ok(Err(too_long()));
             }
         }
-        Ok(Ok(parts(of_runs.into_iter().rev().flatten())))
+        Ok(Ok(History { parts: parts(of_runs.into_iter().rev().flatten()), left }))
     }
 
     /// The runs that had part in the conversation before this one, the latest first; no more than may share one.
@@ -53,23 +83,52 @@ impl Engine {
         Ok(earlier)
     }
 
-    /// What one run recorded of its conversation, with the size of each record, up to where it is too much.
-    async fn of_thread(
-        &self,
-        run: RunId,
-        bytes: &mut usize,
-    ) -> Result<Vec<(usize, ThreadRecorded)>, EngineError> {
-        let (mut after, mut found) = (0, Vec::new());
+    /// What one run recorded of its conversation, up to where it is too much.
+    async fn of_thread(&self, run: RunId, bytes: &mut usize) -> Result<Told, EngineError> {
+        let (mut after, mut told) = (0, Told::default());
         loop {
             let events = self.events(run, after, PAGE).await?;
-            let Some(last) = events.last().filter(|_| *bytes <= BYTES_MAX) else { return Ok(found) };
+            let Some(last) = events.last().filter(|_| *bytes <= BYTES_MAX) else { return Ok(told) };
             after = last.sequence;
             for event in &events {
-                let Some(recorded) = read(event)? else { continue };
-                *bytes += event.body.len();
-                found.push((event.body.len(), recorded));
+                let size = event.body.len();
+                match read(event)? {
+                    Some(RunEvent::ThreadRecorded(recorded)) => {
+                        *bytes += size;
+                        told.recorded.push((size, recorded));
+                    }
+                    Some(RunEvent::ToolCall(call)) => told.begin(call.call),
+                    // One that was given up may have been made all the same.
+                    Some(RunEvent::ToolResult(result)) if result.outcome != ToolOutcome::Cancelled => {
+                        told.begun.retain(|begun| *begun != result.call);
+                    }
+                    _ => {}
+                }
             }
         }
+    }
+}
+
+impl Told {
+    fn begin(&mut self, call: String) {
+        if self.begun.len() >= LEFT_MAX {
+            self.begun.pop_front();
+        }
+        self.begun.push_back(call);
+    }
+}
+
+fn has_answer(recorded: &ThreadRecorded) -> bool {
+    recorded.messages.iter().any(|message| message["role"] == "assistant")
+}
+
+/// Why a person rejected what a run asked for, where that ended it.
+fn rejected(run: &Run) -> Option<String> {
+    match &run.state {
+        RunState::Cancelled { cancelled } if cancelled.code == Some(Code::ApprovalRejected) => {
+            Some(cancelled.reason.clone())
+        }
+        _ => None,
     }
 }
 
@@ -78,15 +137,13 @@ fn too_long() -> Failure {
     Failure::of_backend(FailureKind::BackendFailed, message)
 }
 
-fn read(event: &LoggedEvent) -> Result<Option<ThreadRecorded>, EngineError> {
+/// An event, where it says something about the conversation.
+fn read(event: &LoggedEvent) -> Result<Option<RunEvent>, EngineError> {
     let envelope = event.envelope()?;
-    if envelope.kind != RECORDED {
+    if ![RECORDED, CALLED, ENDED].contains(&envelope.kind.as_str()) {
         return Ok(None);
     }
-    match RunEvent::read(&envelope.kind, &envelope.payload)? {
-        RunEvent::ThreadRecorded(recorded) => Ok(Some(recorded)),
-        _ => Ok(None),
-    }
+    Ok(Some(RunEvent::read(&envelope.kind, &envelope.payload)?))
 }
 
 /// Puts as many together as fit into one part.

@@ -385,7 +385,8 @@ async fn j02_a_conversation_with_a_gap_a_message_of_no_sense_or_a_stray_result_i
     edge.recorded(&open, 4, vec![recorded(1, vec![hello()])]).await;
     edge.recorded(&open, 5, vec![recorded(3, vec![hello(), json!({"role": "nobody", "content": []})])]).await;
     edge.recorded(&open, 6, vec![recorded(5, vec![calls("call-1"), answers("call-2")])]).await;
-    edge.recorded(&open, 7, vec![call("1.0", true), result("1.0"), result("1.0"), turn_ended()]).await;
+    let steps = vec![call("1.0", true), result("1.0"), result("1.0"), call("1.1", true), turn_ended()];
+    edge.recorded(&open, 7, steps).await;
     edge.closes(run).await;
     until(&engine, run, "completed").await;
     let replay = engine.replay(run).await.unwrap();
@@ -396,7 +397,8 @@ async fn j02_a_conversation_with_a_gap_a_message_of_no_sense_or_a_stray_result_i
     check(&replay, "events.9.callId", "a call that has no result yet", "call-2");
     check(&replay, "events.12.call", "the one result of a call that was begun", "1.0");
     check(&replay, "thread.callsOpen", 0, 1);
-    assert_eq!(replay.differences.len(), 6, "{:#?}", told(&replay));
+    check(&replay, "thread.stepsOpen", 0, 1);
+    assert_eq!(replay.differences.len(), 7, "{:#?}", told(&replay));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

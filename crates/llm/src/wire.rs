@@ -8,6 +8,7 @@
 //! wire/responses/      the Responses API: a question to JSON, and its events back
 //! wire/chat/           chat completions, likewise
 //! wire/anthropic/      Anthropic Messages, likewise
+//! wire/order.rs        a conversation in the order that providers take
 //! wire/failure.rs      what a provider said is wrong, and which error that is
 //! wire/typed.rs        the words that providers have for it
 //! wire/retry_after.rs  when to come back
@@ -25,6 +26,7 @@ mod decoder;
 mod endpoint;
 mod failure;
 mod model;
+mod order;
 mod responses;
 mod retry_after;
 mod schema;

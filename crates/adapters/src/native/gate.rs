@@ -137,8 +137,9 @@ mod tests {
         let shell = Request::Shell { command: "ls && rm x".into(), cwd: ".".into() };
         assert_eq!(asked("shell", json!({"command": "ls && rm x"})), Ok(shell));
         assert!(asked("read", json!({"path": "a/../../b"})).is_err());
-        let patch = asked("patch", json!({"path": "a", "edits": [{"old": "x", "new": "y"}]})).unwrap();
-        assert_eq!(patch, Request::Patch { files: vec!["a".into()], patch: "a\n-x\n+y\n".into() });
+        let patch = asked("patch", json!({"path": "a", "edits": [{"old": "x\n", "new": "y\n"}]})).unwrap();
+        let shown = "a\n@@ edit 1 of 1 @@\n-x\n+y\n";
+        assert_eq!(patch, Request::Patch { files: vec!["a".into()], patch: shown.into() });
         let Ok(Request::Action { side_effects, .. }) = asked("other", json!({})) else { panic!() };
         assert_eq!(side_effects, SideEffects::Destructive, "what nobody knows is taken for the worst");
     }

@@ -30,7 +30,9 @@ const RECORD: &str = "loop/record";
 /// room for those that come with it.
 const STEP_MESSAGES_MAX: usize = 16;
 const STEP_CALLS_MAX: usize = 48;
-/// A record of the conversation has at most 768 KiB of JSON: this, and its names.
+/// So much JSON one record of the conversation may have: more is refused at the edge.
+const RECORD_BYTES_MAX: usize = 768 * 1024;
+/// So much of it is what a step adds; the rest is names, and what redaction makes longer.
 const STEP_BYTES_MAX: usize = 760 * 1024;
 
 /// The steps of a run, in its journal.
@@ -80,7 +82,7 @@ impl Names {
 
 impl LogCheckpoint {
     /// A record of the conversation.
-    fn recorded(&self, step: &StepCommit, after: u64) -> Option<Signal> {
+    fn recorded(&self, step: &StepCommit, after: u64) -> Option<ThreadRecorded> {
         let messages: Vec<Value> =
             step.messages.iter().filter_map(|message| serde_json::to_value(message.as_ref()).ok()).collect();
         let mut state = BTreeMap::new();
@@ -91,10 +93,19 @@ impl LogCheckpoint {
             return None;
         }
         state.insert(RECORD.to_owned(), stands(&step.record));
-        Some(Signal::Thread(ThreadRecorded { thread: self.thread.clone(), after, messages, state }))
+        Some(ThreadRecorded { thread: self.thread.clone(), after, messages, state })
     }
 
-    fn signals(&self, step: &StepCommit, written: &mut Written) -> Vec<Signal> {
+    /// A step as signals. What is too much for one record is refused as a whole: a message is not divided.
+    fn signals(&self, step: &StepCommit, written: &mut Written) -> Result<Vec<Signal>, CheckpointError> {
+        let recorded = self.recorded(step, written.messages);
+        let bytes = recorded.as_ref().map_or(0, weight);
+        if bytes > RECORD_BYTES_MAX {
+            let message = format!(
+                "a step of the conversation has {bytes} bytes, and {RECORD_BYTES_MAX} can be recorded"
+            );
+            return Err(CheckpointError { code: Code::StorageValidation, message });
+        }
         let mut signals = Vec::new();
         for message in step.messages.iter().filter(|message| message.role == Role::Assistant) {
             let item = self.names.advance();
@@ -107,7 +118,7 @@ impl LogCheckpoint {
                 signals.push(Signal::Message { item, text });
             }
         }
-        signals.extend(self.recorded(step, written.messages));
+        signals.extend(recorded.map(Signal::Thread));
         written.messages += step.messages.len() as u64;
         for note in &step.calls {
             match note {
@@ -137,7 +148,7 @@ impl LogCheckpoint {
             thread: None,
             usage: Some(usage),
         });
-        signals
+        Ok(signals)
     }
 }
 
@@ -162,7 +173,7 @@ impl Checkpoint for LogCheckpoint {
         if sent.is_none() {
             let pen = self.ear.pen().await;
             let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-            *sent = Some(self.ear.write(pen, self.signals(&step, &mut written)));
+            *sent = Some(self.ear.write(pen, self.signals(&step, &mut written)?));
         }
         let recorded = match sent.as_mut() {
             Some(recording) => recording.await.unwrap_or(Err(JournalError::Stopped)),
@@ -277,6 +288,11 @@ fn kept(prefix: &str, changes: &StateChanges) -> impl Iterator<Item = (String, V
     let name = move |key: &String| format!("{prefix}{key}");
     let cleared = changes.cleared.iter().map(move |key| (name(key), Value::Null));
     cleared.chain(changes.set.iter().map(move |(key, value)| (name(key), value.clone())))
+}
+
+/// How many bytes of JSON a record has.
+fn weight(recorded: &ThreadRecorded) -> usize {
+    serde_json::to_vec(recorded).map_or(usize::MAX, |bytes| bytes.len())
 }
 
 fn thought(part: &Part) -> Option<&str> {

@@ -61,11 +61,8 @@ impl Profile {
             return Err(format!("there is no setting \"{unknown}\"; there are {}", SETTINGS.join(", ")));
         }
         let text = |name: &str| settings.get(name).map(String::as_str);
-        let list = |name: &str| text(name).map(words).unwrap_or_default();
-        let tools = match text("tools") {
-            None => TOOLS.map(str::to_owned).to_vec(),
-            Some(named) => words(named),
-        };
+        let list = |name: &str| text(name).map(|said| words(said, name)).transpose();
+        let tools = list("tools")?.unwrap_or_else(|| TOOLS.map(str::to_owned).to_vec());
         if let Some(unknown) = tools.iter().find(|tool| !TOOLS.contains(&tool.as_str())) {
             return Err(format!("there is no tool \"{unknown}\"; there are {}", TOOLS.join(", ")));
         }
@@ -74,7 +71,7 @@ impl Profile {
             base_url: profile.base_url.clone().or(profile.wire.base_url().map(str::to_owned)),
             wire: profile.wire,
             model,
-            fallback_models: list("fallback_models"),
+            fallback_models: list("fallback_models")?.unwrap_or_default(),
             prompt: text("prompt").unwrap_or(PROMPT).to_owned(),
             tools,
             calls: match text("parallel_calls") {
@@ -145,8 +142,12 @@ impl Profile {
     }
 }
 
-fn words(text: &str) -> Vec<String> {
-    text.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+/// A list: as JSON, in which a text may hold anything, or its words with commas or spaces between them.
+fn words(text: &str, name: &str) -> Result<Vec<String>, String> {
+    if text.trim_start().starts_with('[') {
+        return serde_json::from_str(text).map_err(|error| format!("{name} is no list of texts: {error}"));
+    }
+    Ok(text.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect())
 }
 
 fn number<T: std::str::FromStr>(text: Option<&str>, name: &str) -> Result<Option<T>, String> {
@@ -202,6 +203,7 @@ mod tests {
             (&[("tools", "read fly")], "there is no tool \"fly\"; there are read"),
             (&[("rounds_max", "many")], "rounds_max is a number"),
             (&[("effort", "huge")], "effort is low, medium or high"),
+            (&[("fallback_models", "[\"b\", 3]")], "fallback_models is no list of texts: "),
             (&[("parallel_calls", "yes")], "parallel_calls is true or false"),
         ] {
             let error = Profile::read(&profile(settings)).unwrap_err();
@@ -224,6 +226,10 @@ mod tests {
             (&["read".to_owned(), "shell".to_owned()][..], 3)
         );
         assert_eq!(read.fallback_models, ["b", "c"]);
+        let listed = [("fallback_models", r#"["b, large", "c d"]"#), ("tools", r#"["read"]"#)];
+        let read = Profile::read(&profile(&listed)).unwrap();
+        assert_eq!(read.fallback_models, ["b, large", "c d"], "a name holds what it holds");
+        assert_eq!(read.tools, ["read"]);
         assert_eq!(Profile::read(&profile(&[])).unwrap().tools, TOOLS);
     }
 }

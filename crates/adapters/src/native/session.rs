@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use super::Models;
 use super::ear::Ear;
 use super::gate::Gated;
+use super::left;
 use super::log::{LogCheckpoint, Names, Written, begins_turn, cleared, opened, redacted};
 use super::profile::Profile;
 use super::question::{ASK, AskTool, answers};
@@ -157,7 +158,8 @@ impl NativeSession {
         }
     }
 
-    /// Records what is said to the agent, with the turn that it begins: neither is there without the other.
+    /// Records what is said to the agent, with the turn that it begins: neither is there without the other. Calls that were left
+    /// without a result get one first: nothing may come between a call and what came of it.
     async fn say(
         &mut self,
         text: String,
@@ -168,22 +170,26 @@ impl NativeSession {
         let usage = self.opened.record.take().map(|record| record.usage).unwrap_or_default();
         state.extend([begins_turn(usage)]);
         self.opened.record = Some(RunRecord { usage, ..RunRecord::default() });
-        let message = redacted(self.spec.redaction.as_ref(), Message::user(text));
+        let results = left::results(&self.opened.messages, self.spec.left.as_ref(), &self.agent);
+        let said = results.into_iter().chain([Message::user(text)]);
+        let said: Vec<Message> =
+            said.map(|message| redacted(self.spec.redaction.as_ref(), message)).collect();
         let recorded = ThreadRecorded {
             thread: self.thread.clone(),
             after: self.opened.messages.len() as u64,
-            messages: serde_json::to_value(&message).into_iter().collect(),
+            messages: said.iter().filter_map(|message| serde_json::to_value(message).ok()).collect(),
             state,
         };
         batch.push(Signal::Thread(recorded));
         self.ear.record(batch).await?;
-        self.opened.messages.push(Arc::new(message));
+        self.opened.messages.extend(said.into_iter().map(Arc::new));
         Ok(())
     }
 
     async fn turn(&mut self, go: Go, names: &Arc<Names>) -> RunOutcome {
         let (cancellation, inbox) = self.ear.turn();
-        let written = Written { messages: self.opened.messages.len() as u64, ..Written::default() };
+        let begun = left::begun(&self.opened.messages, self.spec.left.as_ref());
+        let written = Written { messages: self.opened.messages.len() as u64, begun };
         let checkpoint = Arc::new(LogCheckpoint {
             ear: Arc::clone(&self.ear),
             redaction: Arc::clone(&self.spec.redaction),

@@ -163,6 +163,7 @@ impl Scene {
             profile: self.profile.clone(),
             start,
             history: Vec::new(),
+            left: None,
             redaction: Arc::new(Unchanged),
             sight: Arc::new(Unchanged),
             directory: self.root.path().to_owned(),

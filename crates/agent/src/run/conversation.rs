@@ -159,7 +159,7 @@ fn goes_on(before: &Message, words: &[Arc<Message>]) -> bool {
 }
 
 /// The calls of the last answer without a result. An id that a model gave twice stands for its calls in their order.
-fn left_over(messages: &[Arc<Message>]) -> Vec<(CallPlace, Arc<ToolCall>)> {
+pub fn left_over(messages: &[Arc<Message>]) -> Vec<(CallPlace, Arc<ToolCall>)> {
     let Some(at) = messages.iter().rposition(|message| message.role == Role::Assistant) else {
         return Vec::new();
     };

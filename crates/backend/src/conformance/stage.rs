@@ -132,6 +132,7 @@ impl Stage {
             profile: part.profile.clone(),
             start,
             history: Vec::new(),
+            left: None,
             redaction: Arc::new(Unchanged),
             sight: Arc::new(Unchanged),
             directory: self.directory(),

@@ -33,6 +33,7 @@ pub(super) fn choose(root: &Path, path: &str, or_first: bool) -> io::Result<Opti
     }
     let entries = beneath::entries(root, ".", ENTRIES_MAX)?;
     let first = entries
+        .entries
         .into_iter()
         .find(|entry| entry.kind == beneath::EntryKind::File && !entry.name.starts_with('.'));
     Ok(first.map(|entry| entry.name))

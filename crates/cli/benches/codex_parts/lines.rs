@@ -147,6 +147,7 @@ fn open(stage: &Stage) -> OpenRun {
             thread: None,
         },
         history: Vec::new(),
+        left: None,
         run_token: "ryr_run_token_0123456789".to_owned(),
         usage: None,
     }

@@ -73,10 +73,10 @@ fn is_told(setting: &Setting) -> bool {
     setting.key != "model" && !setting.key.starts_with("provider.")
 }
 
+/// A setting as a text; a list, whose texts may hold anything, as JSON.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
         other => other.to_string(),
     }
 }

@@ -44,3 +44,39 @@ impl Native {
         std::fs::read_to_string(self.yard.home.path(&format!("edge/runs/{run}/checkout/{name}"))).ok()
     }
 }
+
+/// Says no, with a reason.
+#[track_caller]
+pub(crate) fn reject(api: &Api, approval: &Value, reason: &str) {
+    let path = format!("/approvals/{}/resolve", approval["id"].as_str().unwrap());
+    api.post(&path, &json!({"decision": "reject", "digest": approval["digest"], "reason": reason}));
+}
+
+/// What events of this type say.
+pub(crate) fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["type"] == kind).map(|event| &event["payload"]).collect()
+}
+
+/// The messages of the conversation that a run's log holds, after checking that nothing is missing in it.
+#[track_caller]
+pub(crate) fn messages(events: &[Value], mut after: u64) -> Vec<Value> {
+    let mut messages = Vec::new();
+    for recorded in of_type(events, "run.thread.recorded") {
+        assert_eq!(recorded["after"], after, "nothing is missing and nothing doubled: {recorded}");
+        let more = recorded["messages"].as_array().unwrap();
+        after += more.len() as u64;
+        messages.extend(more.iter().cloned());
+    }
+    messages
+}
+
+pub(crate) fn roles(messages: &[Value]) -> Vec<&str> {
+    messages.iter().map(|message| message["role"].as_str().unwrap()).collect()
+}
+
+/// What the model read of its calls, in their order.
+pub(crate) fn results(messages: &[Value]) -> Vec<String> {
+    let parts = messages.iter().flat_map(|message| message["content"].as_array().unwrap());
+    let results = parts.filter(|part| part["type"] == "tool_output");
+    results.map(|part| part["content"].as_str().unwrap().to_owned()).collect()
+}

@@ -264,6 +264,7 @@ impl Place {
                 thread: None,
             },
             history: Vec::new(),
+            left: None,
             run_token: TOKEN.to_owned(),
             usage: None,
         }

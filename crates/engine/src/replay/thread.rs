@@ -115,6 +115,11 @@ impl Part {
         self.open.values().sum()
     }
 
+    /// How many of its steps were begun and have no result.
+    pub(super) fn steps_open(&self) -> u64 {
+        self.steps.len() as u64
+    }
+
     fn add(&mut self, sequence: u64, field: &str, derived: Value, stored: Value) {
         self.differences.add(placed(self.of, sequence, field), derived, stored);
     }

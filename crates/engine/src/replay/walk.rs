@@ -158,9 +158,10 @@ impl Walk {
         conversation.join(self.thread.clone());
         let ended = self.derived().is_some_and(|run| run.state == runyard_domain::run::RunState::Completed);
         let calls_open = self.thread.calls_open();
-        if ended && calls_open > 0 {
-            // A run that ended well has answered whatever its agent called.
-            differences.add("thread.callsOpen", 0.into(), calls_open.into());
+        // A run that ended well has answered whatever its agent called, and seen the end of whatever it began.
+        let open = [("thread.callsOpen", calls_open), ("thread.stepsOpen", self.thread.steps_open())];
+        for (field, count) in open.into_iter().filter(|(_, count)| ended && *count > 0) {
+            differences.add(field, 0.into(), count.into());
         }
         let (messages, calls) = (conversation.messages(), conversation.calls());
         let (digest, found) = conversation.end();

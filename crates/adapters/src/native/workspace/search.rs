@@ -1,7 +1,7 @@
 //! Searching the files of the workspace: those that may be read without asking.
 
 use runyard_actions::{ActionError, Context, action};
-use runyard_backend::beneath::{self, EntryKind};
+use runyard_backend::beneath::{self, Entries, EntryKind};
 use serde::{Deserialize, Serialize};
 
 use super::{Workspace, failed, here};
@@ -31,7 +31,7 @@ struct SearchInput {
 struct Found {
     /// Each as `path:line: text`.
     matches: Vec<String>,
-    /// Whether there may be more.
+    /// Whether there may be more: there are too many, or something is too large or too deep to be looked through.
     more: bool,
     /// How many files were left out, since reading them is not allowed without asking.
     #[serde(skip_serializing_if = "is_none")]
@@ -56,38 +56,40 @@ fn look(workspace: &Workspace, path: &str, pattern: &regex::bytes::Regex) -> std
     let mut found = Found { matches: Vec::new(), more: false, left_out: 0 };
     let mut left = vec![(path.trim_matches('/').to_owned(), 0)];
     let mut files = 0;
-    while let Some((folder, depth)) = left.pop() {
-        let entries = match beneath::entries(&workspace.root, &folder, FILES_SEARCHED_MAX) {
+    'all: while let Some((folder, depth)) = left.pop() {
+        let Entries { entries, more } = match beneath::entries(&workspace.root, &folder, FILES_SEARCHED_MAX) {
             // One that went meanwhile holds nothing to be found.
             Err(_) if depth > 0 => continue,
             entries => entries?,
         };
+        found.more |= more;
         for entry in entries.into_iter().rev() {
             let inner = match folder.as_str() {
                 "." | "" => entry.name.clone(),
                 folder => format!("{folder}/{}", entry.name),
             };
             match entry.kind {
-                EntryKind::Directory if depth < DEPTH_MAX && !NOT_SEARCHED.contains(&entry.name.as_str()) => {
-                    left.push((inner, depth + 1));
-                }
+                EntryKind::Directory if NOT_SEARCHED.contains(&entry.name.as_str()) => {}
+                EntryKind::Directory if depth >= DEPTH_MAX => found.more = true,
+                EntryKind::Directory => left.push((inner, depth + 1)),
                 EntryKind::File => {
                     files += 1;
                     if files > FILES_SEARCHED_MAX || found.matches.len() >= MATCHES_MAX {
                         found.more = true;
-                        return Ok(found);
+                        break 'all;
                     }
                     // A rule is about each file, and this call was judged by its directory alone.
                     if !workspace.sight.may_read(&inner) {
                         found.left_out += 1;
                         continue;
                     }
-                    let bytes = workspace.beginning(&inner).map(|(bytes, _)| bytes).unwrap_or_default();
+                    let (bytes, whole) = workspace.beginning(&inner).unwrap_or((Vec::new(), true));
                     if !bytes.contains(&0) {
+                        found.more |= !whole;
                         places(&inner, &bytes, pattern, &mut found);
                     }
                 }
-                EntryKind::Directory | EntryKind::Other => {}
+                EntryKind::Other => {}
             }
         }
     }
@@ -105,7 +107,10 @@ fn places(path: &str, bytes: &[u8], pattern: &regex::bytes::Regex, found: &mut F
             return;
         }
         let mut text = String::from_utf8_lossy(line).into_owned();
-        text.truncate(text.floor_char_boundary(MATCH_BYTES_MAX));
+        if text.len() > MATCH_BYTES_MAX {
+            text.truncate(text.floor_char_boundary(MATCH_BYTES_MAX));
+            text.push('…');
+        }
         found.matches.push(format!("{path}:{number}: {text}"));
     }
 }

@@ -8,7 +8,7 @@ const OURS: &str = r#"
 [agent.house]
 backend = "native"
 model = "house-large"
-fallback_models = ["house-small", "house-tiny"]
+fallback_models = ["house-small", "house, tiny"]
 prompt = """
 You are careful.
 """
@@ -33,13 +33,13 @@ fn an_agent_of_ours_is_one_table_and_has_a_backend_profile_of_its_name() {
     let settings: Vec<(&str, &str)> =
         profile.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let expected = [
-        ("fallback_models", "house-small,house-tiny"),
+        ("fallback_models", r#"["house-small","house, tiny"]"#),
         ("parallel_calls", "true"),
         ("prompt", "You are careful.\n"),
         ("retries_max", "0"),
         ("rounds_max", "20"),
         ("temperature", "0.2"),
-        ("tools", "read,shell"),
+        ("tools", r#"["read","shell"]"#),
     ];
     assert_eq!(settings, expected);
     assert!(!loaded.names_secrets("house"), "its kind says which secrets it has");
@@ -96,7 +96,7 @@ fn j06_an_untrusted_project_only_takes_from_an_agent_of_ours() {
         (Some("house-large"), Some("https://llm.example.com/v1"))
     );
     let setting = |name: &str| profile.settings[name].as_str();
-    assert_eq!((setting("prompt"), setting("tools")), ("You are careful.\n", "shell"));
+    assert_eq!((setting("prompt"), setting("tools")), ("You are careful.\n", r#"["shell"]"#));
     assert_eq!((setting("rounds_max"), setting("tokens_max"), setting("retries_max")), ("5", "9", "0"));
     assert!(!profile.settings.contains_key("context_tokens_max"), "it would cost more");
     assert_eq!((profile.wire, profile.secrets_name()), (Wire::Messages, "shared"));
@@ -105,7 +105,11 @@ fn j06_an_untrusted_project_only_takes_from_an_agent_of_ours() {
     let loaded = Yard::with(plain, project).load();
     let setting = |name: &str| loaded.backends()["plain"].settings[name].as_str();
     let found = (setting("tools"), setting("rounds_max"), setting("retries_max"));
-    assert_eq!(found, ("read", "200", "2"), "what is not said has a default, and that is what is narrowed");
+    assert_eq!(
+        found,
+        (r#"["read"]"#, "200", "2"),
+        "what is not said has a default, and that is what is narrowed"
+    );
     let demo = Yard::with("", "[agent.demo]\nlimits.rounds_max = 1\n").load();
     assert_eq!(demo.ignored().len(), 1, "what is nothing to it is left out and told");
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::turns::turns;
 use super::{AnthropicOptions, REDACTED, THINKING, THINKING_TOKENS_MIN, Thinking};
 use crate::inference::{Effort, InferenceRequest, Role, ToolChoice, ToolSpec};
+use crate::wire::order::in_order;
 use crate::wire::responses::word;
 use crate::wire::sealed::Maker;
 use crate::wire::{put, schema};
@@ -28,7 +29,7 @@ pub(in crate::wire) fn encode(
     let words =
         form.as_ref().filter(|(_, closed)| closed.is_none()).map(|(format, _)| schema::in_words(format));
     let system: Vec<String> = system.chain(words).filter(|text| !text.trim().is_empty()).collect();
-    let messages = turns(conversation.iter().map(AsRef::as_ref), maker);
+    let messages = turns(in_order(conversation).into_iter(), maker);
     let thinking = thinking(options, request, &messages);
     let mut body = Map::new();
     body.insert("model".to_owned(), maker.model.clone().into());

@@ -8,6 +8,7 @@ use crate::chat::{
     Tool,
 };
 use crate::inference::{AnswerFormat, InferenceRequest, Message, Part, Role, ToolChoice, ToolSpec};
+use crate::wire::order::in_order;
 use crate::wire::responses::{url, word};
 use crate::wire::sealed::Maker;
 use crate::wire::{arguments, put, schema};
@@ -19,7 +20,7 @@ pub(in crate::wire) fn encode(options: &ChatOptions, maker: &Maker, request: &In
     let instructions = instructions.into_iter().chain(in_words.map(schema::in_words));
     let mut messages: Vec<chat::Message> =
         instructions.map(|content| chat::Message::System { content }).collect();
-    messages.extend(request.messages.iter().flat_map(|message| said(message, maker)));
+    messages.extend(in_order(&request.messages).into_iter().flat_map(|message| said(message, maker)));
     let has_tools = !request.tools.is_empty();
     let older = options.output_tokens_field == OutputTokensField::MaxTokens;
     let asked = chat::Request {

@@ -6,6 +6,7 @@ use super::{REASONING, ResponsesOptions};
 use crate::inference::{
     AnswerFormat, Effort, Image, ImageSource, InferenceRequest, Message, Part, Role, ToolChoice, ToolSpec,
 };
+use crate::wire::order::in_order;
 use crate::wire::sealed::Maker;
 use crate::wire::{arguments, put, schema};
 
@@ -15,7 +16,8 @@ pub(in crate::wire) fn encode(
     request: &InferenceRequest,
 ) -> Value {
     let thinker = options.asks_for_sealed_reasoning.then_some(maker);
-    let input: Vec<Value> = request.messages.iter().flat_map(|message| items(message, thinker)).collect();
+    let input: Vec<Value> =
+        in_order(&request.messages).into_iter().flat_map(|message| items(message, thinker)).collect();
     let mut body = Map::new();
     body.insert("model".to_owned(), maker.model.clone().into());
     put(&mut body, "instructions", (!request.instructions.is_empty()).then(|| request.instructions.clone()));
