@@ -92,7 +92,7 @@ export interface HubActions {
    * stays.
    */
   session_close: { input: SessionCloseInput; output: SessionCloseOutput };
-  /** List the sessions of the latest runs. */
+  /** List the sessions of the latest 20,000 runs. */
   session_list: { input: SessionListInput; output: SessionListOutput };
   /** Summarise which runs failed lately, and why. */
   summarise_failures: { input: SummariseFailuresInput; output: SummariseFailuresOutput };
@@ -1465,6 +1465,8 @@ export interface SessionCloseOutput {
 }
 
 export interface SessionListInput {
+  /** Only sessions whose latest run is older than this one: the `next` of the page before. */
+  before?: string | null;
   /** How many at most. */
   limit?: number;
 }
@@ -1472,6 +1474,8 @@ export interface SessionListInput {
 export interface SessionListOutput {
   /** The sessions of the latest runs, the latest first. */
   sessions: SessionView[];
+  /** Where the next page begins; absent on the last. */
+  next?: string;
 }
 
 /** A conversation that runs share, as its latest run shows it. */
