@@ -66,7 +66,7 @@ fn unguarded_commits(file: &File) -> Vec<Finding> {
     let commits = lines.iter().enumerate().filter(|(_, line)| line.contains(COMMIT));
     let unguarded = commits.filter(|(index, _)| {
         let before = index.checked_sub(1).and_then(|before| lines.get(before)).is_some_and(reaches);
-        let after = lines.iter().skip(index + 1).take(AFTER_LINES).any(|line| reaches(&line));
+        let after = lines.iter().skip(index + 1).take(AFTER_LINES).any(reaches);
         !(before && after)
     });
     let finding = |(index, _)| {

@@ -70,6 +70,7 @@ impl Backend for ActionBackend {
             wires: &[],
             logs_thread: false,
             private_files: &[],
+            settings: &[PERMISSIONS],
         }
     }
 

@@ -123,6 +123,7 @@ impl Backend for CodexBackend {
             wires: &[Wire::Responses],
             logs_thread: false,
             private_files: PRIVATE_FILES,
+            settings: &[],
         }
     }
 

@@ -37,7 +37,7 @@ use runyard_llm::http::{Client, Roots};
 use runyard_llm::inference::Breakers;
 use tokio::sync::mpsc;
 
-use self::profile::Profile;
+use self::profile::{Profile, SETTINGS};
 use self::session::NativeSession;
 
 /// The kind that backend profiles name.
@@ -97,6 +97,7 @@ impl Backend for NativeBackend {
             wires: &[Wire::Responses, Wire::Chat, Wire::Messages],
             logs_thread: true,
             private_files: &[],
+            settings: &SETTINGS,
         }
     }
 

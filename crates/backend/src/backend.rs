@@ -79,6 +79,9 @@ pub struct BackendInfo {
     pub logs_thread: bool,
     /// What in its home holds secrets or is made of them. It goes when the session's processes are gone, and when an edge starts.
     pub private_files: &'static [&'static str],
+    /// The names that its settings in a backend profile may have.
+    #[serde(skip)]
+    pub settings: &'static [&'static str],
 }
 
 /// The names of secrets that a kind of backend uses.

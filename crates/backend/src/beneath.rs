@@ -208,7 +208,7 @@ mod tests {
             assert_eq!(std::fs::read_to_string(root.path().join("a/b/c.txt")).unwrap(), content);
         }
         assert_eq!(read(root.path(), "a/b/c.txt", 3).unwrap(), b"sho");
-        assert_eq!(entries(root.path(), "a/b", 10).unwrap().len(), 1, "nothing is left beside it");
+        assert_eq!(entries(root.path(), "a/b", 10).unwrap().entries.len(), 1, "nothing is left beside it");
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         write(root.path(), "run.sh", b"false\n").unwrap();
         assert_eq!(std::fs::metadata(&script).unwrap().permissions().mode() & 0o777, 0o755);
         assert!(write(root.path(), "in", b"x").is_err(), "a directory stands there");
-        let names = entries(root.path(), ".", 10).unwrap().into_iter().map(|entry| entry.name);
+        let names = entries(root.path(), ".", 10).unwrap().entries.into_iter().map(|entry| entry.name);
         assert_eq!(names.collect::<Vec<_>>(), ["in", "run.sh"]);
     }
 

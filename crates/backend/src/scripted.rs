@@ -71,6 +71,9 @@ impl Scripts {
     }
 }
 
+/// What a profile may say of it.
+const SETTINGS: [&str; 2] = ["script", "scriptFile"];
+
 /// Runs scripted agents. A backend profile says which script: setting `script` names one, `scriptFile` is the path of one.
 pub struct ScriptedBackend {
     scripts: Scripts,
@@ -85,7 +88,7 @@ impl ScriptedBackend {
     /// The script of a profile, and its name.
     async fn script(&self, profile: &BackendProfile) -> Result<(String, Arc<Script>), BackendError> {
         let settings = &profile.settings;
-        if let Some(unknown) = settings.keys().find(|key| !["script", "scriptFile"].contains(&key.as_str())) {
+        if let Some(unknown) = settings.keys().find(|key| !SETTINGS.contains(&key.as_str())) {
             return Err(refused(format!("a scripted backend knows no setting \"{unknown}\"")));
         }
         match (settings.get("script"), settings.get("scriptFile")) {
@@ -135,6 +138,7 @@ impl Backend for ScriptedBackend {
             wires: &[],
             logs_thread: false,
             private_files: &[],
+            settings: &SETTINGS,
         }
     }
 

@@ -206,18 +206,30 @@ impl Configuration {
         &self.layers.trusted
     }
 
-    /// Refuses backend profiles of a kind that nothing here can run.
-    pub(crate) fn check_kinds(&self, known: &[&str]) -> Result<(), ConfigurationProblems> {
+    /// Refuses backend profiles of a kind that nothing here can run, or with a setting that their kind does not know. Given are
+    /// the kinds, each with the names of its settings.
+    pub(crate) fn check_kinds(&self, known: &[(&str, &[&str])]) -> Result<(), ConfigurationProblems> {
         let values = self.values();
-        let problem = |backend: &BackendProfile| {
-            let key = format!("backend.{}.kind", backend.profile);
-            let origin = values.get(&key).map_or(Origin::Default, |value| value.origin.clone());
-            let hint = Hint::of(&backend.backend_kind, known.iter().copied());
-            Problem { origin, fault: Fault::UnknownName { key, what: "kind of backend", hint } }
-        };
-        let unknown =
-            self.backends.values().filter(|backend| !known.contains(&backend.backend_kind.as_str()));
-        let problems: Vec<Problem> = unknown.map(problem).collect();
+        let origin = |key: &str| values.get(key).map_or(Origin::Default, |value| value.origin.clone());
+        let mut problems = Vec::new();
+        for backend in self.backends.values() {
+            let BackendProfile { profile, backend_kind, settings, .. } = backend;
+            let Some((_, own)) = known.iter().find(|(kind, _)| kind == backend_kind) else {
+                let key = format!("backend.{profile}.kind");
+                let hint = Hint::of(backend_kind, known.iter().map(|(kind, _)| *kind));
+                let origin = origin(&key);
+                problems.push(Problem {
+                    origin,
+                    fault: Fault::UnknownName { key, what: "kind of backend", hint },
+                });
+                continue;
+            };
+            for name in settings.keys().filter(|name| !own.contains(&name.as_str())) {
+                let key = format!("backend.{profile}.settings.{name}");
+                let (origin, hint) = (origin(&key), Hint::of(name, own.iter().copied()));
+                problems.push(Problem { origin, fault: Fault::UnknownKey { key, hint } });
+            }
+        }
         if problems.is_empty() { Ok(()) } else { Err(ConfigurationProblems(problems)) }
     }
 }

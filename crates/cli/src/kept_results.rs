@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use runyard::{
     ActionError, Begin, Claim, Code, Envelope, IdempotencyScope, IdempotencyStore, MemoryIdempotency, is_kept,
 };
+use runyard_backend::failpoint;
 use runyard_domain::Timestamp;
 use runyard_redact::Redactor;
 use runyard_store::{KeyDigest, KeyedResult, Store};
@@ -84,7 +85,9 @@ impl Keeper {
         let kept_ms = i64::try_from(KEPT_FOR.as_millis()).unwrap_or(i64::MAX);
         let expires = Timestamp::from_unix_ms(now.unix_ms().saturating_add(kept_ms));
         let kept = KeyedResult { key: self.key, fingerprint: self.fingerprint, result, expires };
+        failpoint::reach("result.keep");
         self.store.keep(kept).await.map_err(refused)?;
+        failpoint::reach("result.kept");
         self.store.forget_expired(FORGOTTEN_AT_ONCE).await.map_err(refused)?;
         Ok(())
     }

@@ -34,7 +34,7 @@ struct Known {
 const RULE: &str = "never-called-here";
 
 fn add_rule(api: &Mortal<'_>) -> Option<()> {
-    let rule = json!({"effect": "deny", "kind": "shell", "match": RULE});
+    let rule = json!({"effect": "deny", "kind": "shell", "match": RULE, "idempotencyKey": "rule"});
     let added = api.post("/api/v1/policy/rules", &rule)?;
     (added["ok"] == true).then_some(())
 }

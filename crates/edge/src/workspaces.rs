@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use runyard_backend::{WorkspaceError, Workspaces};
+use runyard_backend::{WorkspaceError, Workspaces, failpoint};
 use runyard_domain::{Workspace, WorkspaceId};
 use runyard_redact::{Redactor, TagKey};
 use runyard_store::{Clock, SystemClock};
@@ -226,10 +226,13 @@ impl Place {
     }
 
     fn write(&self, file: &File) -> io::Result<()> {
+        failpoint::reach("workspaces.write");
         let draft = self.home.join(format!("{FILE}.draft"));
         private::write_draft(&draft, &serde_json::to_vec_pretty(file)?)?;
         fs::rename(&draft, self.home.join(FILE))?;
-        private::sync_directory(&self.home)
+        private::sync_directory(&self.home)?;
+        failpoint::reach("workspaces.written");
+        Ok(())
     }
 }
 

@@ -87,7 +87,7 @@ impl Engine {
         let (mut content, safe) = self.made_safe(&new)?;
         content.redacted = content.blob != given;
         let id = fresh!(ArtifactId, self.now());
-        let blob = self.recorder().store.put(safe).await?;
+        let blob = self.recorder().put(safe).await?;
         let ready = ArtifactReady {
             artifact_id: id.to_string(),
             kind: new.facts.kind().to_owned(),

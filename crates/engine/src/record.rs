@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use runyard_backend::failpoint;
 use runyard_domain::run::{Run, RunEvent};
-use runyard_domain::{AppendId, EventId, RunId, Timestamp};
+use runyard_domain::{AppendId, BlobId, EventId, RunId, Timestamp};
 use runyard_redact::{Redactor, Safe};
 use runyard_store::{
     ApprovalWrite, Change, Clock, KeyedResult, NewEvent, Place, Projection, Refusal, RunRow, StorageError,
@@ -73,6 +73,14 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
+    /// Keeps what is too long for an event, durably.
+    pub(crate) async fn put(&self, content: Safe<Vec<u8>>) -> Result<BlobId, StorageError> {
+        failpoint::reach("blob.put");
+        let blob = self.store.put(content).await?;
+        failpoint::reach("blob.kept");
+        Ok(blob)
+    }
+
     /// Where a run stands.
     pub(crate) async fn load(&self, run: RunId) -> Result<Standing, EngineError> {
         let row = self.store.run(run).await?.filter(|row| row.sequence > 0);

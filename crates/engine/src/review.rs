@@ -64,7 +64,7 @@ pub(crate) async fn keep(
         match report {
             Report::DiffFiles { files } => {
                 let files = recorder.redactor.serialize(files)?;
-                parts.files.push(recorder.store.put(files.into()).await?);
+                parts.files.push(recorder.put(files.into()).await?);
             }
             Report::DiffTexts { texts } => {
                 let texts = texts.iter().map(|text| {
@@ -74,12 +74,12 @@ pub(crate) async fn keep(
                         ("omitted", text.omitted.into()),
                     ])
                 });
-                parts.texts.push(recorder.store.put(Safe::array(texts).into()).await?);
+                parts.texts.push(recorder.put(Safe::array(texts).into()).await?);
             }
             Report::Debug { text, .. } | Report::Log { text, .. } => {
                 let safe: Safe<Vec<u8>> = recorder.redactor.text(Kind::Text, text).into();
                 let bytes = safe.len() as u64;
-                let blob = recorder.store.put(safe).await?;
+                let blob = recorder.put(safe).await?;
                 // The edge has taken out what it knows, so that it was changed is always to be assumed.
                 let media_type = "text/plain".to_owned();
                 kept.push(ArtifactContent { blob, bytes, media_type, redacted: true });

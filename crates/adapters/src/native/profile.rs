@@ -16,7 +16,7 @@ use super::{Models, RETRIES_MAX, ROUNDS_MAX, TOOLS};
 const PROMPT: &str = "You are a careful software engineer. You work in a directory with the tools you are given. Look before you \
 change something, change only what the task needs, and say at the end in a few sentences what you did and found.";
 /// The names of the settings, for whoever misspells one.
-const SETTINGS: [&str; 13] = [
+pub(super) const SETTINGS: [&str; 13] = [
     "prompt",
     "tools",
     "fallback_models",

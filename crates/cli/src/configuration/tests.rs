@@ -440,11 +440,17 @@ fn b01_a_profile_that_there_is_not_is_an_error_and_never_the_default() {
         "1: \"policy.rule.agent\" names no agent profile; did you mean \"codex\"?",
     );
     let yard = Yard::with("\n[backend.x]\nkind = \"scriptd\"\n", "");
-    let kinds = ["scripted", "action", "codex-app-server-stdio"];
+    let script: &[&str] = &["script", "scriptFile"];
+    let kinds = [("scripted", script), ("action", &["permissions"]), ("codex-app-server-stdio", &[])];
     let problems = yard.load().check_kinds(&kinds).unwrap_err().to_string();
     assert!(problems.contains("runyard.toml:3: \"backend.x.kind\" names no kind of backend"), "{problems}");
     assert!(problems.ends_with("did you mean \"scripted\"?"), "{problems}");
     assert!(Yard::new().load().check_kinds(&kinds).is_ok());
+    let yard =
+        Yard::with("[backend.x]\nkind = \"scripted\"\n\n[backend.x.settings]\nscritp = \"demo\"\n", "");
+    let problems = yard.load().check_kinds(&kinds).unwrap_err().to_string();
+    let said = "runyard.toml:5: unknown key \"backend.x.settings.scritp\"; did you mean \"script\"?";
+    assert!(problems.ends_with(said), "{problems}");
 }
 
 #[test]

@@ -61,6 +61,7 @@ impl Backend for PuppetBackend {
             wires: &[],
             logs_thread: false,
             private_files: &[],
+            settings: &[],
         }
     }
 

@@ -29,6 +29,7 @@ pub(crate) const INFO: BackendInfo = BackendInfo {
     wires: &[],
     logs_thread: false,
     private_files: &[],
+    settings: &[],
 };
 
 pub(crate) struct PuppetBackend {

@@ -29,6 +29,7 @@ fn info() -> BackendInfo {
         wires: &[],
         logs_thread: false,
         private_files: &[],
+        settings: &[],
     }
 }
 

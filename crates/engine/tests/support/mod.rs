@@ -92,6 +92,7 @@ pub fn catalog(world: &World) -> Catalog {
         wires: &[],
         logs_thread: false,
         private_files: &[],
+        settings: &[],
     };
     let backend = BackendProfile {
         profile: "demo".into(),
