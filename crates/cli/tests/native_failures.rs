@@ -1,12 +1,13 @@
 //! What can go wrong with our own agent's model, from the provider's answer to the run that people see.
 //!
-//! Of the errors of our loop those of inference can end a run here, and an answer that is too long to be recorded: a tool's error
+//! Of the errors of our loop those of inference can end a run here, and a call that is too long to be recorded: a tool's error
 //! ends its call; the loop's own plugins neither share keys nor schedule anything; where the hub or its store is away the session
 //! stops, and is opened again; a wrong definition of the agent is refused when the configuration is read; and a cancelled inference
 //! is a cancelled run.
 //!
 //! clause: C16
 //! clause: D05
+//! clause: J02
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 
 use support::api::Api;
 use support::eventually;
-use support::native::{KEY, Native};
+use support::native::{KEY, Native, messages};
 
 /// The code, the failure kind and the cause that a run of this scenario ends with, as its own view and its last event say.
 #[track_caller]
@@ -73,14 +74,41 @@ fn c16_d05_every_error_of_inference_ends_a_run_with_its_code_its_kind_and_its_ca
 }
 
 #[test]
-fn c16_d05_an_answer_that_is_too_long_to_be_recorded_ends_the_run_and_says_so() {
-    let native = Native::new("limits.retries_max = 0");
+fn c16_d05_a_call_that_is_too_long_to_be_recorded_ends_the_run_and_says_so() {
+    let scenarios = tempfile::tempdir().unwrap();
+    let content = "A line of a file that is too long. ".repeat(25_000);
+    let call = format!(
+        "answer.call = [{{ tool = \"write\", arguments = {{ path = \"a.txt\", content = {content:?} }} }}]"
+    );
+    std::fs::write(
+        scenarios.path().join("write.toml"),
+        format!("[[step]]\n{call}\n[[step]]\nanswer.say = [\"Done.\"]\n"),
+    )
+    .unwrap();
+    let native = Native::playing("limits.retries_max = 0", scenarios.path());
     let (_hub, api) = native.yard.up();
-    let words = failed(&native, &api, "huge");
+    let words = failed(&native, &api, "write");
     assert_eq!(words, ["runtime_unavailable", "backend-failed", "storage.validation"]);
     let run = api.get("/runs")["runs"][0]["id"].as_str().unwrap().to_owned();
-    let message = api.run(&run)["message"].as_str().unwrap_or_default().to_owned();
-    assert!(message.contains("786432 can be recorded"), "{message}: {}", api.run(&run));
+    let found = api.run(&run);
+    let message = found["message"].as_str().unwrap_or_default();
+    assert!(message.contains("786432 can be recorded"), "{found}");
+    assert_eq!(native.file(&run, "a.txt"), None, "what is not recorded is not made");
+}
+
+#[test]
+fn j02_an_answer_that_is_too_long_for_one_record_is_recorded_whole() {
+    let native = Native::new("");
+    let (_hub, api) = native.yard.up();
+    let run = native.start(&api, "[[scenario:huge]]", &json!({}));
+    api.until(&run, "completed");
+    let messages = messages(&api.events(&run), 0);
+    let pieces: Vec<&str> =
+        messages[1..].iter().map(|message| message["content"][0]["text"].as_str().unwrap()).collect();
+    assert!(pieces.len() > 1 && messages[1..].iter().all(|message| message["role"] == "assistant"));
+    let said = pieces.concat();
+    let times = said.matches("Of all that can be said about a harbour in the rain").count();
+    assert_eq!((times, said.len()), (2_564, 2_564 * 351), "nothing is lost and nothing doubled");
 }
 
 #[test]

@@ -18,8 +18,13 @@ pub(crate) struct Native {
 
 impl Native {
     pub(crate) fn new(more: &str) -> Self {
+        Native::playing(more, &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/native"))
+    }
+
+    /// One whose model plays the scenarios of this directory.
+    pub(crate) fn playing(more: &str, scenarios: &Path) -> Self {
         let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let scenarios = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/native"));
+        let scenarios = Some(scenarios.to_owned());
         let options = Options { keys: vec![KEY.to_owned()], scenarios, ..Options::default() };
         let provider = executor.block_on(DemoProvider::start_with(options)).unwrap();
         let configuration = format!(
