@@ -162,10 +162,10 @@ fn killed_at(native: &Native, failpoint: &str, count: u64) -> bool {
     reached
 }
 
-/// The failpoints that no such run comes by: nothing prepares its checkout, it applies nothing, and no rule is stored.
+/// The failpoints that no such run comes by: nothing prepares its checkout, no keyed result is kept, and it applies nothing.
 #[rustfmt::skip]
 const ELSEWHERE: &[&str] = &[
-    "setup.ran", "setup.done",
+    "setup.ran", "setup.done", "result.keep", "result.kept",
     "apply.staged", "apply.begin", "apply.drafted", "apply.placed", "apply.tidied", "apply.done",
 ];
 

@@ -160,10 +160,23 @@ pub(super) fn tokens(data: &Value) -> Value {
     table(rows.collect(), None, "No named tokens. Make one with: runyard tokens create NAME ROLE")
 }
 
+/// A value of an entry in a line: rules as they are typed.
+fn told(value: &Value) -> String {
+    match value {
+        Value::Array(values) if values.is_empty() => "none".to_owned(),
+        Value::Array(values) => values.iter().map(told).collect::<Vec<_>>().join(", "),
+        Value::Object(rule) if rule.contains_key("effect") => {
+            let words = ["effect", "kind", "match"].into_iter().filter_map(|name| rule.get(name));
+            words.map(text).collect::<Vec<_>>().join(" ")
+        }
+        other => text(other),
+    }
+}
+
 pub(super) fn audit(data: &Value) -> Value {
     let rows = items(data, "entries").map(|entry| {
         let what = entry["what"].as_object().into_iter().flatten();
-        let what: Vec<String> = what.map(|(name, value)| format!("{name}={}", text(value))).collect();
+        let what: Vec<String> = what.map(|(name, value)| format!("{name}={}", told(value))).collect();
         row([
             ("#", entry["sequence"].clone()),
             ("at", text(&entry["at"]).chars().take(19).collect::<String>().replace('T', " ").into()),
