@@ -21,7 +21,7 @@ use crate::record::Standing;
 use crate::{Engine, EngineError};
 
 /// How often what is stored beside the log is read again because the run went on meanwhile.
-const TRIES_MAX: usize = 20;
+const TRIES_MAX: usize = 100;
 /// So many events are read at a time.
 const PAGE: u32 = 500;
 
