@@ -10,7 +10,7 @@ const VARIABLE: &str = "RUNYARD_FAILPOINT";
 /// Names a file that gets a line for every failpoint that is passed, so that a test knows how often it can kill at each.
 const COUNTS: &str = "RUNYARD_FAILPOINT_COUNTS";
 
-/// Every failpoint: one before and after each commit, and around each effect.
+/// Every failpoint: at the commits of logs, blobs and kept results, and around what is done to files and processes.
 pub const FAILPOINTS: &[&str] = &[
     "record.commit",
     "record.committed",
