@@ -274,7 +274,8 @@ pub enum Command {
         /// What is said.
         text: String,
     },
-    /// A word into the turn that runs. A backend that cannot take it says so with [`Signal::Error`].
+    /// A word into the turn that runs. A backend says with [`Signal::Heard`] when it has it, in the batch that shows it where there
+    /// is one. What is not heard when the turn ends is said to be lost by whoever records the end.
     Steer {
         /// Its id.
         id: CommandId,

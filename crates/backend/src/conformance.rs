@@ -89,6 +89,7 @@ macro_rules! backend_conformance_tests {
             c11_a_denied_step_is_not_done_and_the_turn_comes_to_its_end
             b02_an_interrupt_withdraws_what_was_asked_and_ends_the_turn
             b02_an_interrupt_stops_the_step_that_runs
+            b02_a_word_into_the_turn_is_said_to_be_heard_before_the_turn_ends
             b09_every_signal_and_every_batch_is_bounded
             j05_nothing_is_done_before_its_call_is_durable
             j05_nothing_is_done_before_its_request_is_durable

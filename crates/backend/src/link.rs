@@ -80,6 +80,13 @@ pub enum ToEdge {
         /// Whether another owner drives the run; else the run has ended or the session is closed.
         fenced: bool,
     },
+    /// What the run's session applies is no longer wanted: unless all of it is in place, what was written is taken back.
+    StopApplying {
+        /// The run.
+        run: RunId,
+        /// The generation.
+        generation: u64,
+    },
     /// Close the run's session: nothing of it may be left. Answered by [`FromEdge::Closed`].
     Close {
         /// The run.
@@ -181,6 +188,15 @@ pub enum Work {
         begun: Option<String>,
         /// What a commit says.
         message: String,
+    },
+    /// Applying was stopped: find out what became of it, and take back what is not all in place. No backend is started.
+    TakeBack {
+        /// Whose changes.
+        changes: ChangesOf,
+        /// Where to.
+        to: ApplyTo,
+        /// Stands for the part whose applying had begun.
+        begun: String,
     },
 }
 
@@ -419,6 +435,8 @@ pub enum Report {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         commit: Option<String>,
     },
+    /// Applying was stopped, and nothing of it is in the person's files.
+    TakenBack,
     /// A decision is handed to the backend.
     Used {
         /// The approval.

@@ -33,6 +33,12 @@ pub enum Signal {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         command: Option<CommandId>,
     },
+    /// It has a word that was said to it, and keeps it whatever happens; or it said with [`Signal::Error`] why it cannot take it.
+    /// Until then it is told again when it is opened again.
+    Heard {
+        /// The command.
+        command: CommandId,
+    },
     /// The turn is over. The backend now waits for the next one, or to be closed.
     TurnEnded {
         /// How.

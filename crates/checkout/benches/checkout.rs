@@ -146,7 +146,10 @@ fn c_apply_of_10_000_changes(bencher: Bencher<'_, '_>) {
             Sides { base: &base, contents: &mut contents, checkout: &checkout, workspace: &workspace };
         let planned = plan(changes, None, &mut sides, &|_| false, &ApplyLimits::default()).unwrap();
         planned.stage(&journal, &workspace).unwrap();
-        assert_eq!(carry_out(&journal, &workspace, &|_| {}).unwrap().paths.len(), CHANGED);
+        assert_eq!(
+            carry_out(&journal, &workspace, &AtomicBool::new(false), &|_| {}).unwrap().paths.len(),
+            CHANGED
+        );
     });
 }
 

@@ -39,7 +39,8 @@ pub struct Place<'a> {
     pub path: &'a Path,
     /// The same, open.
     pub workspace: &'a Root,
-    /// Set when somebody no longer wants it. What has begun to change is still brought to an end.
+    /// Set when somebody no longer wants it. Files that have begun to change are taken back; once all of them are in place, what
+    /// goes with them follows.
     pub stop: &'a AtomicBool,
 }
 
@@ -225,7 +226,7 @@ impl CommitPlan {
         let scratch = repository.scratch()?;
         let laid = journal.join(LAID_JOURNAL);
         self.tree.stage(&laid, &scratch)?;
-        apply::carry_out(&laid, &scratch, &|_| {})?;
+        apply::carry_out(&laid, &scratch, place.stop, &|_| {})?;
         let paths = self.tree.edits.iter().map(|edit| &edit.path);
         let commit = repository.commit(self.parent.as_ref(), paths, &self.message)?;
         let mut index = Vec::new();

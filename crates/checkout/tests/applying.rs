@@ -5,8 +5,10 @@
 
 mod scene;
 
+use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
@@ -41,7 +43,7 @@ fn refused(scene: &Scene, selection: Option<&Selection>) -> ApplyError {
 fn c22_everything_that_changed_is_applied_and_the_files_are_those_of_the_checkout() {
     let scene = scene::everything();
     let before = scene.tree();
-    carry_out(&scene.path("journal"), &scene.root(), &nothing).unwrap();
+    carry_out(&scene.path("journal"), &scene.root(), &scene::GO, &nothing).unwrap();
     let mut expected = tree(&scene.path("checkout"));
     let merged = lines(40).replace("line 3\n", "line three\n").replace("line 30\n", "line thirty\n");
     expected.get_mut("merged").unwrap().2 = merged;
@@ -269,13 +271,47 @@ fn c13_a_file_that_the_person_changed_after_the_plan_is_refused_before_anything_
         let scene = scene::everything();
         act(&scene.workspace());
         let before = scene.tree();
-        let error = carry_out(&scene.path("journal"), &scene.root(), &nothing).unwrap_err();
+        let error = carry_out(&scene.path("journal"), &scene.root(), &scene::GO, &nothing).unwrap_err();
         assert!(
             matches!(&error, ApplyError::ContentChanged { path: found } if *found == path(name)),
             "{name}: {error}"
         );
         assert_eq!(scene.tree(), before);
     }
+}
+
+/// Stopped at every step in turn: before the last file is in place nothing of it is left, from then on all of it is there.
+#[test]
+fn c02_what_is_stopped_while_it_is_applied_is_taken_back_whole_unless_all_of_it_is_in_place() {
+    let (mut taken_back, mut applied) = (0, 0);
+    for step in 0.. {
+        let scene = scene::everything();
+        let before = scene.tree();
+        let (stop, left, placed) = (AtomicBool::new(step == 0), Cell::new(step), Cell::new(false));
+        let carried = carry_out(&scene.path("journal"), &scene.root(), &stop, &|at| {
+            placed.set(placed.get() || at == "all placed");
+            left.set(left.get() - 1);
+            if left.get() == 0 {
+                stop.store(true, Ordering::Relaxed);
+            }
+        });
+        match carried {
+            Err(ApplyError::Checkout(CheckoutError::Stopped)) => {
+                assert_eq!(scene.tree(), before, "stopped at step {step}");
+                assert!(!placed.get());
+                taken_back += 1;
+            }
+            carried => {
+                carried.unwrap();
+                assert_ne!(scene.tree(), before);
+                applied += 1;
+            }
+        }
+        if left.get() > 0 {
+            break;
+        }
+    }
+    assert!(taken_back > 20 && applied > 1, "{taken_back} taken back, {applied} applied");
 }
 
 #[test]
@@ -305,7 +341,7 @@ fn c15_a_link_that_was_put_in_the_way_is_refused_and_nothing_is_written_through_
         symlink(&outside, scene.workspace().join("dir")).unwrap();
     };
     // While it is being applied.
-    let error = carry_out(&scene.path("journal"), &scene.root(), &|at| {
+    let error = carry_out(&scene.path("journal"), &scene.root(), &scene::GO, &|at| {
         if at == "drafts durable" {
             swap();
         }

@@ -49,7 +49,7 @@ impl Stage {
     fn act(&self, act: &str, reached: &dyn Fn(&'static str)) -> Result<(), ApplyError> {
         let (journal, undo) = (self.folder.join("journal"), self.folder.join("undo"));
         match act {
-            "apply" => carry_out(&journal, &self.workspace(), reached).map(drop),
+            "apply" => carry_out(&journal, &self.workspace(), &scene::GO, reached).map(drop),
             "undo" => {
                 apply::undo(&journal, &undo, &self.workspace(), &ApplyLimits::default(), reached).map(drop)
             }
@@ -133,7 +133,7 @@ fn j05_a_kill_at_every_step_of_applying_leaves_all_or_nothing_and_says_which() {
 #[test]
 fn j05_a_kill_at_every_step_of_undoing_leaves_all_or_nothing_and_says_which() {
     let scene = everything();
-    carry_out(&scene.path("journal"), &scene.root(), &nothing).unwrap();
+    carry_out(&scene.path("journal"), &scene.root(), &scene::GO, &nothing).unwrap();
     survives_every_kill(&scene, "undo");
 }
 
@@ -227,7 +227,7 @@ fn related(one: &Path, other: &Path) -> bool {
 fn what_was_applied_is_taken_back_byte_for_byte_with_permissions_and_directories() {
     let scene = everything();
     let before = scene.tree();
-    carry_out(&scene.path("journal"), &scene.root(), &nothing).unwrap();
+    carry_out(&scene.path("journal"), &scene.root(), &scene::GO, &nothing).unwrap();
     let after = scene.tree();
     assert_ne!(after, before);
     scene.undo().unwrap();
@@ -306,10 +306,10 @@ fn only_what_was_applied_can_be_taken_back() {
         (Settled::NotApplied, Settled::NotApplied)
     );
     assert_eq!(scene.tree(), before);
-    carry_out(&scene.path("journal"), &scene.root(), &nothing).unwrap();
+    carry_out(&scene.path("journal"), &scene.root(), &scene::GO, &nothing).unwrap();
     let after = scene.tree();
     assert_eq!(scene.settle("journal"), Settled::Applied);
-    carry_out(&scene.path("journal"), &scene.root(), &nothing).unwrap();
+    carry_out(&scene.path("journal"), &scene.root(), &scene::GO, &nothing).unwrap();
     assert_eq!(scene.tree(), after);
 }
 
@@ -342,7 +342,7 @@ fn a_journal_that_was_damaged_is_refused_and_nothing_is_written() {
     let mut bytes = fs::read(&contents).unwrap();
     bytes.iter_mut().for_each(|byte| *byte ^= 1);
     fs::write(&contents, bytes).unwrap();
-    carry_out(&scene.path("journal"), &scene.root(), &nothing).unwrap_err();
+    carry_out(&scene.path("journal"), &scene.root(), &scene::GO, &nothing).unwrap_err();
     assert_eq!(scene.tree(), before);
 }
 
@@ -366,7 +366,7 @@ fn a_disk_that_takes_no_more_is_an_error_and_everything_is_as_it_was() {
     assert!(said.starts_with("storage.io: cannot write"), "{said}");
     assert_eq!(scene.tree(), before);
     assert_eq!(scene.settle("journal"), Settled::NotApplied);
-    carry_out(&scene.path("journal"), &scene.root(), &nothing).unwrap();
+    carry_out(&scene.path("journal"), &scene.root(), &scene::GO, &nothing).unwrap();
     assert_eq!(scene.text("z"), "changed\n");
 }
 
@@ -394,7 +394,8 @@ fn a_directory_that_may_not_be_written_to_is_an_error_and_everything_is_as_it_wa
     plan.stage(&scene.path("journal"), &scene.root()).unwrap();
     chmod(&scene.workspace().join("closed"), 0o555);
     let before = scene.tree();
-    let error = as_anybody(|| carry_out(&scene.path("journal"), &scene.root(), &nothing)).unwrap_err();
+    let error =
+        as_anybody(|| carry_out(&scene.path("journal"), &scene.root(), &scene::GO, &nothing)).unwrap_err();
     assert!(matches!(&error, ApplyError::Checkout(error) if error.is_denied()), "{error}");
     assert_eq!(scene.tree(), before);
     // It becomes so only after the drafts are there.
@@ -405,7 +406,7 @@ fn a_directory_that_may_not_be_written_to_is_an_error_and_everything_is_as_it_wa
         }
     };
     let stopped = as_anybody(|| {
-        let error = carry_out(&scene.path("journal"), &scene.root(), &close).unwrap_err();
+        let error = carry_out(&scene.path("journal"), &scene.root(), &scene::GO, &close).unwrap_err();
         chmod(&scene.workspace().join("closed"), 0o755);
         error
     });
@@ -429,7 +430,7 @@ fn where_the_old_file_is_no_longer_beside_the_new_one_it_comes_from_the_journal(
     let before = scene.tree();
     let placed = Cell::new(0);
     // As on a file system that cannot trade two names: what was replaced is gone. Then something goes wrong.
-    let error = carry_out(&scene.path("journal"), &scene.root(), &|at| {
+    let error = carry_out(&scene.path("journal"), &scene.root(), &scene::GO, &|at| {
         if at == "placed" {
             placed.set(placed.get() + 1);
         }

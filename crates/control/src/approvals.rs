@@ -250,6 +250,9 @@ async fn approval_resolve(input: ResolveInput, ctx: &Context) -> Result<Approval
 async fn misfits(engine: &Engine, asked: ApprovalId, given: Option<Value>) -> Vec<Issue> {
     let Ok(record) = engine.approval(asked).await else { return Vec::new() };
     let (Request::Question(question), Some(given)) = (record.asked.request, given) else { return Vec::new() };
+    if !question.is_bounded() {
+        return Vec::new();
+    }
     let Ok(schema) = Schema::new(question.answer_schema) else { return Vec::new() };
     let mut issues = schema.issues(&given).unwrap_or_default();
     for issue in &mut issues {

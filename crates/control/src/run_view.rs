@@ -1,6 +1,6 @@
 //! A run as answers show it.
 
-use runyard_domain::run::{Metrics, Run, RunState, Task};
+use runyard_domain::run::{CancelRequested, Metrics, Run, RunState, Stopping, Task};
 use runyard_domain::{Code, WorkspaceRef};
 use runyard_engine::Standing;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -55,7 +55,7 @@ pub struct RunView {
     /// What to do first.
     #[serde(skip_serializing_if = "Option::is_none")]
     recovery: Option<String>,
-    /// What happened, or why somebody ended it.
+    /// What happened, or why somebody ended it or is ending it.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
     /// What is to be done.
@@ -173,7 +173,7 @@ impl RunView {
     pub fn of(standing: &Standing) -> Self {
         let Standing { run, sequence, updated_at } = standing;
         let created = &run.created;
-        let ending = Ending::of(&run.state);
+        let ending = Ending::of(run);
         let (task, task_redacted) = match &created.task {
             Task::Text { text, redacted } => (TaskView::Text(text.clone()), *redacted),
             Task::Action { action, input } => {
@@ -237,8 +237,11 @@ struct Ending {
 }
 
 impl Ending {
-    fn of(state: &RunState) -> Self {
-        match state {
+    fn of(run: &Run) -> Self {
+        match &run.state {
+            RunState::Applying { .. } => {
+                Ending { message: run.stopping.as_ref().map(stopping), ..Ending::default() }
+            }
             RunState::Failed { failure } => Ending {
                 code: Some(failure.code),
                 failure_kind: failure.failure_kind.map(|kind| kind.code().as_str()),
@@ -255,6 +258,16 @@ impl Ending {
             },
             _ => Ending::default(),
         }
+    }
+}
+
+/// What is said of a run while what it applied is taken back.
+fn stopping(why: &Stopping) -> String {
+    match why {
+        Stopping::Cancelled(CancelRequested { by, reason }) => {
+            format!("Being cancelled by {}: {reason}", by.id)
+        }
+        Stopping::Late => "Applying took too long; what was written is taken back.".to_owned(),
     }
 }
 

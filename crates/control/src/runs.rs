@@ -205,7 +205,8 @@ struct Cancel {
     reason: Option<String>,
 }
 
-/// End a run. What it waits for is withdrawn, and what it started is stopped.
+/// End a run. What it waits for is withdrawn, and what it started is stopped. While something is applied the run ends as soon as it is
+/// taken back, or found to be all in place.
 #[action(
     crate = "runyard_actions",
     side_effects = "write",

@@ -10,6 +10,7 @@ mod judge;
 mod paths;
 mod pattern;
 mod policy;
+mod question;
 mod request;
 mod risk;
 mod rule;

@@ -5,6 +5,7 @@
 
 mod budget;
 mod changes;
+mod command;
 mod event;
 mod facts;
 mod failure;
@@ -17,10 +18,11 @@ mod thread;
 
 pub use budget::{Budget, Dollars, Exceeded, InvalidDollars, Metered, Usage};
 pub use changes::{Applied, Applying, Carries, DiffReady};
+pub use command::{CancelRequested, CommandHeard, CommandKind, CommandReceived};
 pub use event::{RunEvent, UnreadableEvent};
 pub use facts::*;
 pub use failure::{Failure, FailureKind};
-pub use fold::{Grant, Metrics, OpenStep, QUEUED_TURNS_MAX, QueuedTurn, Run};
+pub use fold::{Grant, Metrics, OpenStep, QUEUED_TURNS_MAX, QueuedTurn, Run, Stopping, UNHEARD_MAX, Unheard};
 pub use review::{ApplyStatus, Review, Work};
 pub use runtime::{RuntimeDied, RuntimeError, RuntimeStatus};
 pub use state::{Asked, Illegal, RunState};

@@ -12,8 +12,8 @@ use std::sync::atomic::AtomicBool;
 use runyard_backend::JournalError;
 use runyard_backend::failpoint;
 use runyard_backend::link::Report;
-use runyard_checkout::apply::{self, ApplyError, ApplyLimits, Chosen, Edit, Plan, Selection, Sides};
-use runyard_checkout::{Changes, FileId, Root, commit, discard};
+use runyard_checkout::apply::{self, ApplyError, ApplyLimits, Chosen, Edit, Plan, Selection, Settled, Sides};
+use runyard_checkout::{Changes, CheckoutError, FileId, Root, commit, discard};
 use runyard_domain::run::Failure;
 use runyard_domain::{ApplyTo, Code, DiffStats, SelectedFile};
 use runyard_redact::holds_placeholder;
@@ -60,6 +60,7 @@ pub(crate) async fn apply_approved(
     job: Job,
     approved: Approved,
     outbox: &mut Outbox,
+    stop_applying: Arc<AtomicBool>,
     living: &Arc<watch::Sender<()>>,
 ) -> Result<(), JournalError> {
     let commits = approved.to != ApplyTo::Files;
@@ -78,14 +79,34 @@ pub(crate) async fn apply_approved(
     };
     outbox.put(vec![Report::Applying { digest: digest.clone(), stats }]).await?;
     failpoint::reach("apply.begin");
-    let carried = blocking(living, move |stop| job.carry_out(commits, stop));
+    // A hub that only goes away lets it come to its end; the files are never left half way.
+    let carried = blocking(living, move |_| job.carry_out(commits, &stop_applying));
     let report = match carried.await {
         Ok(Ok(commit)) => {
             failpoint::reach("apply.done");
             Report::Applied { digest, commit }
         }
+        Ok(Err(ApplyError::Checkout(CheckoutError::Stopped))) => Report::TakenBack,
         Ok(Err(error)) => Report::Failed { failure: failure(&error) },
         Err(error) => Report::Failed { failure: own_fault("applying broke down", &error) },
+    };
+    outbox.put(vec![report]).await.map(drop)
+}
+
+/// Finds out what became of an apply that somebody stopped, takes back what is not all in place, and tells the hub.
+pub(crate) async fn take_back(
+    job: Job,
+    to: &ApplyTo,
+    begun: &str,
+    outbox: &mut Outbox,
+    living: &Arc<watch::Sender<()>>,
+) -> Result<(), JournalError> {
+    let commits = *to != ApplyTo::Files;
+    let report = match blocking(living, move |stop| job.take_back(commits, stop)).await {
+        Ok(Ok(Some(commit))) => Report::Applied { digest: begun.to_owned(), commit },
+        Ok(Ok(None)) => Report::TakenBack,
+        Ok(Err(error)) => Report::Failed { failure: failure(&error) },
+        Err(error) => Report::Failed { failure: own_fault("taking back broke down", &error) },
     };
     outbox.put(vec![report]).await.map(drop)
 }
@@ -178,10 +199,26 @@ impl Job {
             return commit::undo(place, &applied, &journal, &ApplyLimits::default(), &reached).map(|_| None);
         }
         if !commits {
-            return apply::carry_out(&journal, &workspace, &reached).map(|_| None);
+            return apply::carry_out(&journal, &workspace, stop, &reached).map(|_| None);
         }
         let made = commit::carry_out(place, &journal, &reached)?;
         Ok(Some(made.commit.as_str().to_owned()))
+    }
+
+    /// Makes what was begun all or nothing. Where it is all, it stays, and gives the commit that was asked for.
+    fn take_back(&self, commits: bool, stop: &AtomicBool) -> Result<Option<Option<String>>, ApplyError> {
+        let (journal, workspace) = (self.own.applied(), Root::open(&self.workspace)?);
+        let place = commit::Place { path: &self.workspace, workspace: &workspace, stop };
+        let settled = match commit::is_there(&journal) {
+            true => commit::settle(place, &journal, &reached)?,
+            false => apply::settle(&journal, &workspace, &reached)?,
+        };
+        match settled {
+            // Nothing is left to be done; what came of it is looked up.
+            Settled::Applied => self.carry_out(commits, stop).map(Some),
+            Settled::NotApplied => Ok(None),
+            Settled::Torn { paths } => Err(ApplyError::Torn { paths }),
+        }
     }
 }
 

@@ -132,6 +132,12 @@ impl Asks {
         if let Some(reason) = self.judge.execution.rules_out(request) {
             return denied(Code::PermissionDenied, reason);
         }
+        if matches!(request, Request::Question(question) if !question.is_bounded()) {
+            return denied(
+                Code::PermissionDenied,
+                "its schema of the answer refers to itself, or is too large",
+            );
+        }
         match self.judge.judged(request) {
             Ruling::Asked { .. } if too_long => {
                 denied(Code::PermissionDenied, "it must be asked about and is too long to be shown")

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use runyard_backend::link::frames::{FrameError, Writer, frames};
 use runyard_backend::link::{FromEdge, OpenRun, Report, ToEdge};
@@ -201,6 +202,8 @@ struct Handle {
     said: mpsc::Sender<Said>,
     settled: mpsc::Sender<Settled>,
     closing: watch::Sender<Closing>,
+    /// Set when what it applies is to be taken back.
+    stop_applying: Arc<AtomicBool>,
     /// Its sender lives as long as anything of the session.
     alive: watch::Receiver<()>,
     task: AbortHandle,
@@ -270,6 +273,11 @@ impl Sessions {
             }
             ToEdge::Refused { run, generation, edge_sequence, fenced } => {
                 self.settle(run, generation, Settled::Refused { edge_sequence, fenced });
+            }
+            ToEdge::StopApplying { run, generation } => {
+                if let Some(handle) = self.session(run, generation) {
+                    handle.stop_applying.store(true, Ordering::Relaxed);
+                }
             }
             ToEdge::Close { run, generation, over } => self.close(run, generation, over),
             ToEdge::Policy(policy) => self.edge.policies.replace(*policy),
@@ -360,6 +368,8 @@ impl Sessions {
         let (settled, answers) = mpsc::channel(SETTLED_MAX);
         let (closing, closed) = watch::channel(Closing::Open);
         let (living, alive) = watch::channel(());
+        let stop_applying = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&stop_applying);
         let (edge, to_hub, breakdown) = (Arc::clone(&self.edge), self.to_hub.clone(), self.to_hub.clone());
         let outbox =
             Outbox { run, generation, to_hub, settled: answers, closing: closed.clone(), edge_sequence: 0 };
@@ -369,9 +379,9 @@ impl Sessions {
             if let Some(before) = before {
                 before.close().await;
             }
-            session::run(edge, open, outbox, to_hear, closed, &living).await;
+            session::run(edge, open, outbox, to_hear, closed, stop, &living).await;
         });
-        self.by_run.insert(run, Handle { generation, said, settled, closing, alive, task });
+        self.by_run.insert(run, Handle { generation, said, settled, closing, stop_applying, alive, task });
     }
 
     /// Says that there is no room for a run.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use runyard_backend::JournalError;
 use runyard_backend::link::{OpenRun, Report, Stage, Work};
@@ -11,7 +12,7 @@ use runyard_domain::run::Failure;
 use runyard_redact::Redactor;
 use tokio::sync::watch;
 
-use crate::applying::{Approved, Job, apply_approved};
+use crate::applying::{Approved, Job, apply_approved, take_back};
 use crate::edge::Shared;
 use crate::granted;
 use crate::outbox::{Closing, Outbox};
@@ -30,12 +31,13 @@ pub(crate) async fn run(
     open: OpenRun,
     mut outbox: Outbox,
     mut closing: watch::Receiver<Closing>,
+    stop_applying: Arc<AtomicBool>,
     living: &Arc<watch::Sender<()>>,
 ) {
     tokio::select! {
         biased;
         _ = closed(&mut closing) => {}
-        done = work(edge, &open, &mut outbox, living) => {
+        done = work(edge, &open, &mut outbox, stop_applying, living) => {
             if let Err(error) = done {
                 tracing::info!(run = %open.run, %error, "what a run changed is not told any more");
             }
@@ -47,9 +49,13 @@ async fn work(
     edge: &Shared,
     open: &OpenRun,
     outbox: &mut Outbox,
+    stop_applying: Arc<AtomicBool>,
     living: &Arc<watch::Sender<()>>,
 ) -> Result<(), JournalError> {
-    let (Work::Review { changes } | Work::Apply { changes, .. }) = open.work else { return Ok(()) };
+    let (Work::Review { changes } | Work::Apply { changes, .. } | Work::TakeBack { changes, .. }) = open.work
+    else {
+        return Ok(());
+    };
     accept(open, outbox).await?;
     let (own, source) = (Places::of(&edge.home, open.run), Places::of(&edge.home, changes.run));
     let (job, redactor, _held) = match ready(edge, open, own, source, changes.undo).await {
@@ -70,8 +76,9 @@ async fn work(
                 message: message.clone(),
                 begun: begun.clone(),
             };
-            apply_approved(job, approved, outbox, living).await
+            apply_approved(job, approved, outbox, stop_applying, living).await
         }
+        Work::TakeBack { to, begun, .. } => take_back(job, to, begun, outbox, living).await,
         _ if changes.undo => review::tell_undo(job, redactor, outbox, living).await,
         _ => review::tell(job, redactor, outbox, living).await,
     }
@@ -105,7 +112,7 @@ async fn ready(
         false => None,
     };
     // What had begun is settled by this run's own journal, and needs no checkout.
-    let begun = matches!(open.work, Work::Apply { begun: Some(_), .. });
+    let begun = matches!(open.work, Work::Apply { begun: Some(_), .. } | Work::TakeBack { .. });
     if !undo
         && !begun
         && let Ok(Some(gone)) = source.gone()

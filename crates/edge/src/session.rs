@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use runyard_backend::failpoint;
@@ -51,10 +52,11 @@ pub(crate) async fn run(
     mut outbox: Outbox,
     said: mpsc::Receiver<Said>,
     mut closing: watch::Receiver<Closing>,
+    stop_applying: Arc<AtomicBool>,
     living: &Arc<watch::Sender<()>>,
 ) {
     if open.work != Work::Drive {
-        return ending::run(&edge, open, outbox, closing, living).await;
+        return ending::run(&edge, open, outbox, closing, stop_applying, living).await;
     }
     let places = Places::of(&edge.home, open.run);
     let prepared = tokio::select! {

@@ -227,6 +227,10 @@ impl Engine {
         };
         let (engine, looked_at) = (self.clone(), record.clone());
         let decide = move |run: &Run, now| {
+            // Its time is over, and only nobody has recorded that yet.
+            if let Some(facts) = expired(run, id, now) {
+                return Ok(Decided { facts, result: None });
+            }
             if resolved.revise && run.created.carries.is_some() {
                 let message =
                     "Expected false: the run only carries changes, and has no agent that could try again.";
@@ -242,6 +246,11 @@ impl Engine {
             Ok(standing) => {
                 self.changed(&standing);
                 let decided = self.approval(id).await?;
+                if let Some(resolved) =
+                    decided.resolved.as_ref().filter(|by| by.resolution == Resolution::Expired)
+                {
+                    return same_or_refused(&decided, resolved, &self.as_stored(answer));
+                }
                 self.keep_lasting_rule(&decided).await?;
                 Ok(decided)
             }
@@ -360,19 +369,16 @@ fn check_answer(request: &Request, answer: &Resolve) -> Result<(), EngineError> 
     }
     match (request, answer.decision, &answer.answer) {
         (Request::Question(question), Decision::Approve, Some(given)) => {
-            // An agent wrote the schema: its patterns run in linear time.
-            let validator = jsonschema::options().with_pattern_options(jsonschema::PatternOptions::regex());
-            let validator = match validator.build(&question.answer_schema) {
-                Ok(validator) => validator,
-                Err(_) => return wrong("The question's own schema is not usable; reject it.".to_owned()),
+            // An agent wrote the schema: it is bounded, and its patterns run in linear time.
+            let options = jsonschema::options().with_pattern_options(jsonschema::PatternOptions::regex());
+            let validator = match options.build(&question.answer_schema) {
+                Ok(validator) if question.is_bounded() => validator,
+                _ => return wrong("The question's own schema is not usable; reject it.".to_owned()),
             };
-            match validator.iter_errors(given).next() {
+            validator.validate(given).or_else(|error| {
                 // What was given may be secret and is not repeated.
-                Some(error) => {
-                    wrong(format!("Expected an answer that fits the question's schema: {}.", error.masked()))
-                }
-                None => Ok(()),
-            }
+                wrong(format!("Expected an answer that fits the question's schema: {}.", error.masked()))
+            })
         }
         (Request::Question(_), Decision::Approve, None) => {
             wrong("Expected an answer to the question.".to_owned())
@@ -380,6 +386,26 @@ fn check_answer(request: &Request, answer: &Resolve) -> Result<(), EngineError> 
         (_, _, Some(_)) => wrong("Expected no answer: this is not a question.".to_owned()),
         _ => Ok(()),
     }
+}
+
+/// What is recorded of an approval whose time is over: no answer is a rejection, and none that comes later counts.
+pub(crate) fn expired(run: &Run, id: ApprovalId, now: Timestamp) -> Option<Vec<Fact>> {
+    let (_, asked) = run.state.open().find(|(open, _)| *open == id)?;
+    if now < asked.expires_at {
+        return None;
+    }
+    let resolved = ApprovalResolved {
+        approval_id: id,
+        resolution: Resolution::Expired,
+        decided_by: Who::runyard(),
+        reason: Some(EXPIRED.to_owned()),
+        scope: None,
+        answer: None,
+        selection: None,
+        comments: Vec::new(),
+        revise: false,
+    };
+    Some(resolution_facts(run, resolved, now))
 }
 
 /// What a resolution does to a run: a rejection ends it, unless its profile says that the agent goes on.
@@ -454,6 +480,7 @@ fn review_rejected(run: &Run, resolved: ApprovalResolved, now: Timestamp) -> Vec
         RunEvent::CommandReceived(CommandReceived {
             command_id: fresh!(CommandId, now),
             command: CommandKind::Turn,
+            until_heard: false,
             text: Some(revision(&reason, &resolved.comments)),
             actor: by.clone(),
         })

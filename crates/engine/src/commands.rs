@@ -1,8 +1,8 @@
 //! Instructions to a live run: turn, steer, interrupt, finish, cancel.
 
-use runyard_backend::Command;
 use runyard_domain::run::{
-    CommandKind, CommandReceived, DiffState, QUEUED_TURNS_MAX, Run, RunEvent, RunState, Who,
+    CancelRequested, CommandKind, CommandReceived, DiffState, QUEUED_TURNS_MAX, Run, RunEvent, RunState,
+    Stopping, UNHEARD_MAX, Who,
 };
 use runyard_domain::{Actor, CommandId, RunId, Timestamp};
 
@@ -60,19 +60,20 @@ impl Engine {
         if let Some(Keyed { id, redacted }) = self.kept(key.as_ref()).await? {
             return Ok((id, redacted));
         }
-        // What a session cannot be told is not recorded as told. A turn waits in the run itself, and so does a finish.
-        if matches!(kind, CommandKind::Steer | CommandKind::Interrupt) && !self.schedule().hears(run) {
-            takes(&self.run(run).await?.run, kind)?;
-            return Err(EngineError::Unheard { run });
-        }
         let id = fresh!(CommandId, self.recorder().clock.now());
         let stored = text.as_deref().map(|text| self.recorder().redacted_text(text));
         let redacted = stored != text;
         let result = key
             .map(|key| key.result(&self.recorder().redactor, &Keyed { id, redacted }, self.now()))
             .transpose()?;
-        let received =
-            CommandReceived { command_id: id, command: kind, text: stored.clone(), actor: Who::from(actor) };
+        let received = CommandReceived {
+            command_id: id,
+            command: kind,
+            text: stored,
+            // A turn waits in the run itself until it begins, and so does a finish.
+            until_heard: matches!(kind, CommandKind::Steer | CommandKind::Interrupt),
+            actor: Who::from(actor),
+        };
         let engine = self.clone();
         let decide = move |run: &Run, now| {
             takes(run, kind)?;
@@ -83,7 +84,9 @@ impl Engine {
                     let (_, info) = engine.catalog().backend(&run.created.backend_profile)?;
                     facts.extend(ended_if_idle(run, info.checkout, now));
                 }
-                CommandKind::Steer | CommandKind::Interrupt => {}
+                // What it waits for belongs to the turn that is to end.
+                CommandKind::Interrupt => facts.extend(withdrawn(run)),
+                CommandKind::Steer => {}
             }
             Ok(Decided { facts, result: result.clone() })
         };
@@ -95,11 +98,8 @@ impl Engine {
             }
             recorded => recorded?,
         };
-        match (kind, stored) {
-            (CommandKind::Steer, Some(text)) => self.deliver(run, Command::Steer { id, text }),
-            (CommandKind::Interrupt, _) => self.deliver(run, Command::Interrupt { id }),
-            _ => self.changed(&standing),
-        }
+        // Whoever drives the run finds in it what is to be said to the agent.
+        self.changed(&standing);
         Ok((id, redacted))
     }
 
@@ -123,10 +123,15 @@ impl Engine {
                 return Err(conflict(run, "it has ended"));
             }
             if let RunState::Applying { .. } = run.state {
-                return Err(conflict(
-                    run,
-                    "what was approved is being applied, and cannot be stopped half way",
-                ));
+                // It ends when it is known what is in the person's files: all of it, or nothing.
+                let requested = CancelRequested { by: by.clone(), reason: reason.clone() };
+                return match run.stopping {
+                    Some(Stopping::Cancelled(_)) => Err(conflict(run, "it is being cancelled already")),
+                    Some(Stopping::Late) | None => {
+                        let facts = vec![RunEvent::CancelRequested(requested).into()];
+                        Ok(Decided { facts, result: result.clone() })
+                    }
+                };
             }
             let mut facts = withdrawn(run);
             facts.push(cancelled(run, by.clone(), &reason, None, now).into());
@@ -158,6 +163,7 @@ pub(crate) fn finished(run: &Run, checkout: bool, now: Timestamp) -> Vec<Fact> {
         command_id: fresh!(CommandId, now),
         command: CommandKind::Finish,
         text: None,
+        until_heard: false,
         actor: Who::runyard(),
     });
     std::iter::once(finish.into()).chain(ended_if_idle(run, checkout, now)).collect()
@@ -195,12 +201,10 @@ fn takes(run: &Run, kind: CommandKind) -> Result<(), EngineError> {
             Err(conflict(run, "it is on its way to its end already"))
         }
         CommandKind::Finish => Ok(()),
-        CommandKind::Steer | CommandKind::Interrupt if run.turn_active && run.state == RunState::Running => {
-            Ok(())
+        CommandKind::Steer | CommandKind::Interrupt if run.unheard.len() >= UNHEARD_MAX => {
+            Err(conflict(run, "too much waits to be heard by its agent already"))
         }
-        CommandKind::Interrupt if run.turn_active => {
-            Err(conflict(run, "answer what it waits for, or cancel the run"))
-        }
+        CommandKind::Steer | CommandKind::Interrupt if run.turn_active => Ok(()),
         CommandKind::Steer | CommandKind::Interrupt => Err(conflict(run, "no turn is running")),
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use runyard_backend::link::{OpenRun, Report, Stage, ToEdge};
 use runyard_backend::{Answer, BackendInfo, Command, Resumes, Start, failpoint};
 use runyard_domain::run::{Degraded, Failure, FailureKind, Run, RunEvent, RunState, RuntimeDied, Work};
-use runyard_domain::{ApprovalId, Code, CommandId, DiffParts, Preparation, RunId};
+use runyard_domain::{ApprovalId, Code, CommandId, DiffParts, Preparation, RunId, Timestamp};
 use runyard_store::{StorageError, Subscription};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::approvals::waits;
 use crate::edges::EdgeHandle;
 use crate::record::{Fact, Standing};
-use crate::recovery::reopening;
+use crate::recovery::{AWAY_MS_MIN, queued, reopening};
 use crate::review::{keep, link_work};
 use crate::threads::History;
 use crate::translate::{
@@ -39,8 +39,6 @@ pub(crate) enum ToDriver {
     Closed { generation: u64 },
     /// Somebody else has written to the run.
     Changed,
-    /// A command for the session.
-    Deliver(Command),
     /// The edge can no longer be reached.
     EdgeGone,
 }
@@ -73,6 +71,8 @@ pub(crate) struct Driver<'a> {
     /// Those of them whose decision was handed to the edge.
     decided: HashSet<ApprovalId>,
     turn_sent: Option<CommandId>,
+    /// Words that the session was told, or that its turn is to end.
+    told: HashSet<CommandId>,
     /// What the session does.
     work: Work,
     /// Where the diff that it reported so far is kept.
@@ -88,10 +88,11 @@ pub(crate) struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    /// Drives a run until its session is closed.
+    /// Drives a run, which waited for its place since then, until its session is closed.
     pub(crate) async fn drive(
         engine: &'a Engine,
         run: RunId,
+        since: Timestamp,
         mut inbox: mpsc::Receiver<ToDriver>,
     ) -> Result<(), EngineError> {
         engine.schedule().looks(run);
@@ -103,7 +104,7 @@ impl<'a> Driver<'a> {
         failpoint::reach("lease.acquired");
         // Between the reading and the lease somebody may have driven it.
         let standing = engine.run(run).await?;
-        let outcome = match Driver::begin(engine, standing, generation).await? {
+        let outcome = match Driver::begin(engine, standing, generation, since).await? {
             Some(driver) => driver.session(&mut inbox).await,
             None => Ok(()),
         };
@@ -117,12 +118,15 @@ impl<'a> Driver<'a> {
         engine: &'a Engine,
         standing: Standing,
         generation: u64,
+        since: Timestamp,
     ) -> Result<Option<Driver<'a>>, EngineError> {
         let info = engine.catalog().backend(&standing.run.created.backend_profile)?.1.clone();
         let limits = *engine.limits();
         let reopen = |run: &Run, now| {
             let reopened = || [engine.replanned(run), reopening(run, &info, &limits, now)].concat();
-            Ok(if run.work(info.checkout) == Work::Agent { reopened() } else { Vec::new() })
+            let reopened = if run.work(info.checkout) == Work::Agent { reopened() } else { Vec::new() };
+            let queued = queued(run, &info, since, now).filter(|_| now.ms_since(since) >= AWAY_MS_MIN);
+            Ok(queued.into_iter().chain(reopened).collect())
         };
         let standing = engine.record_at(standing, generation, reopen).await?;
         if standing.run.state.is_terminal() || waits(&standing.run) {
@@ -161,6 +165,7 @@ impl<'a> Driver<'a> {
             asked_here: HashSet::new(),
             decided: HashSet::new(),
             turn_sent: None,
+            told: HashSet::new(),
             work,
             parts: DiffParts::default(),
             recorded: (0, Vec::new()),
@@ -304,11 +309,6 @@ impl<'a> Driver<'a> {
                 self.standing = self.engine.run(self.standing.run.id).await?;
                 Ok(None)
             }
-            ToDriver::Deliver(command) => {
-                let (run, generation) = (self.standing.run.id, self.generation);
-                self.edge.send(ToEdge::Command { run, generation, command }).await;
-                Ok(None)
-            }
             // The session ended without a word about how.
             ToDriver::Closed { generation } if generation == self.generation => {
                 self.died("The session ended without saying how.").await?;
@@ -404,6 +404,10 @@ impl<'a> Driver<'a> {
             return Ok(Some(Closing::Over));
         }
         if run.state != RunState::Planned && !waits(run) && run.work(self.info.checkout) != self.work {
+            if matches!(self.work, Work::Apply(_)) {
+                let (run, generation) = (run.id, self.generation);
+                self.edge.send(ToEdge::StopApplying { run, generation }).await;
+            }
             return Ok(Some(Closing::Done));
         }
         if self.work != Work::Agent {
@@ -419,6 +423,17 @@ impl<'a> Driver<'a> {
                 failpoint::reach("link.decision");
                 let decision = ToEdge::Decision { run: id, generation, approval, key, digest, answer };
                 self.edge.send(decision).await;
+            }
+        }
+        // What an earlier session was told and did not hear is said again.
+        for word in &run.unheard {
+            if self.told.insert(word.command_id) {
+                let id = word.command_id;
+                let command = match word.text.clone() {
+                    Some(text) => Command::Steer { id, text },
+                    None => Command::Interrupt { id },
+                };
+                self.edge.send(ToEdge::Command { run: run.id, generation, command }).await;
             }
         }
         if run.state == RunState::Running

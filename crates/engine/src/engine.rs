@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use runyard_backend::Workspaces;
 use runyard_domain::gate::Policy;
+use runyard_domain::run::Run;
 use runyard_domain::{Actor, ApprovalId, RunId, Timestamp};
 use runyard_redact::Safe;
 use runyard_store::{LoggedEvent, RunsQuery, Store, Tail};
@@ -20,7 +21,7 @@ use crate::installation::{Installation, is_installation};
 use crate::options::{EngineOptions, Limits};
 use crate::projects::Projects;
 use crate::record::{Decided, Recorder, Standing};
-use crate::recovery::Looks;
+use crate::recovery::{Looks, queued};
 use crate::refused::Refused;
 use crate::run_tokens::RunTokens;
 use crate::schedule::Schedule;
@@ -280,13 +281,25 @@ impl Engine {
         for timer in due.iter().filter(|timer| refused.may_try(timer, now)).collect::<Vec<_>>() {
             let name = timer.name.clone();
             let engine = self.clone();
-            let decide = move |run: &_, now| {
-                let facts = timers::fire(run, &name, now, engine.limits(), engine.catalog())?;
+            // Whoever waits for a place uses none of its time.
+            let since = self.schedule().waits_since(timer.run).filter(|_| timers::is_of_time(&name));
+            let decide = move |run: &Run, now| {
+                let waited = since.and_then(|since| {
+                    let info = engine.catalog().backend(&run.created.backend_profile).ok()?.1;
+                    queued(run, info, since, now)
+                });
+                let facts = match waited {
+                    Some(waited) => vec![waited],
+                    None => timers::fire(run, &name, now, engine.limits(), engine.catalog())?,
+                };
                 Ok(Decided { facts, result: None })
             };
             match self.0.recorder.head(timer.run, decide).await {
                 Ok(standing) => {
                     refused.forget(timer);
+                    if since.is_some() {
+                        self.schedule().waits_from(timer.run, standing.updated_at);
+                    }
                     self.changed(&standing);
                 }
                 Err(error) => {

@@ -89,12 +89,6 @@ pub enum EngineError {
     /// The idempotency key stands for another input.
     #[error("the idempotency key was used for another input")]
     KeyTaken,
-    /// The run's session cannot be told anything just now.
-    #[error("run {run} cannot hear it just now; say it again")]
-    Unheard {
-        /// The run.
-        run: RunId,
-    },
     /// An agent tried what only people may do.
     #[error("this is for people only")]
     ForPeopleOnly,
@@ -152,7 +146,6 @@ impl EngineError {
             EngineError::EdgeSilent => Code::TargetOffline,
             EngineError::SessionKept { .. } => Code::StorageIo,
             EngineError::SessionBusy { .. } => Code::Conflict,
-            EngineError::Unheard { .. } => Code::ConcurrencyLimit,
             EngineError::ForPeopleOnly | EngineError::OwnRun => Code::AuthorizationError,
             EngineError::RuleNotStored(error) => error.code(),
             EngineError::Denied { .. } => Code::PermissionDenied,

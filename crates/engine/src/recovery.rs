@@ -3,7 +3,8 @@
 use runyard_backend::{BackendInfo, Resumes};
 use runyard_domain::gate::{Request, Risk};
 use runyard_domain::run::{
-    ApprovalRequested, ApprovalUsed, Failure, Run, RunEvent, RunState, RuntimeStatus, ToolOutcome, ToolResult,
+    ApprovalRequested, ApprovalUsed, Failure, Run, RunEvent, RunState, RuntimeStatus, ToolOutcome,
+    ToolResult, TurnEnded, TurnOutcome, Who,
 };
 use runyard_domain::{Approval, ApprovalId, Code, RunId, Timestamp};
 use runyard_store::RunsQuery;
@@ -12,13 +13,13 @@ use sha2::{Digest, Sha256};
 use crate::commands::finished;
 use crate::fresh::fresh;
 use crate::record::{Decided, Fact, Standing};
-use crate::translate::{agent, failed, status};
+use crate::translate::{agent, cancelled, failed, status};
 use crate::{Engine, EngineError, Limits};
 
 /// The key of an approval that the engine itself asks for.
 pub(crate) const RECOVERY_KEY: &str = "recovery";
 /// From so long on it is said that nobody looked after a run.
-const AWAY_MS_MIN: u64 = 1_000;
+pub(crate) const AWAY_MS_MIN: u64 = 1_000;
 /// How many runs are read at a time.
 const PAGE: u32 = 500;
 
@@ -58,6 +59,9 @@ pub(crate) fn reopening(run: &Run, info: &BackendInfo, limits: &Limits, now: Tim
         return finished(run, info.checkout, now);
     }
     let Recovery::Unknown { step } = decide(run, info) else { return Vec::new() };
+    if let Some(by) = run.interrupted_by.clone().filter(|_| run.turn_active) {
+        return interrupted(run, by, now);
+    }
     let digest = repeat_digest(run.id, &step);
     // A person has said that exactly this is to be repeated.
     if let Some(grant) = run.grants.iter().find(|grant| grant.digest == digest && grant.approved) {
@@ -88,6 +92,25 @@ pub(crate) fn reopening(run: &Run, info: &BackendInfo, limits: &Limits, now: Tim
         })
         .into(),
     ]
+}
+
+/// The end of a turn that somebody interrupted while nobody knew of its steps: none of them is repeated.
+fn interrupted(run: &Run, by: Who, now: Timestamp) -> Vec<Fact> {
+    let closed = run.open_steps.keys().map(|call| {
+        let summary = "Unknown: the process died, and its turn was interrupted.".to_owned();
+        RunEvent::ToolResult(ToolResult { call: call.clone(), outcome: ToolOutcome::Cancelled, summary })
+    });
+    let over = RunEvent::TurnEnded(TurnEnded { outcome: TurnOutcome::Interrupted });
+    let mut events: Vec<RunEvent> = closed.chain([over]).collect();
+    let after =
+        events.iter().try_fold(run.clone(), |after, event| Run::fold(Some(after), run.id, now, event));
+    if let Ok(after) = after
+        && after.queued.is_empty()
+        && after.kept_open_until().is_none()
+    {
+        events.push(cancelled(&after, by, "The turn was interrupted.", None, now));
+    }
+    events.into_iter().map(Fact::from).collect()
 }
 
 /// Stands for the question whether these steps of this run are to be repeated.
@@ -160,6 +183,13 @@ impl Engine {
             }
         }
     }
+}
+
+/// What is recorded of a run that waited for a place while its time went on: none of that was the run's.
+pub(crate) fn queued(run: &Run, info: &BackendInfo, since: Timestamp, now: Timestamp) -> Option<Fact> {
+    let away_ms = Some(now.ms_since(since));
+    let queued = || RuntimeStatus { away_ms, ..status(run, info, "queued") };
+    is_active(run).then(|| RunEvent::RuntimeStatus(queued()).into())
 }
 
 /// Whether the time goes on for the run.

@@ -38,7 +38,12 @@ pub(crate) fn link_work(run: &Run, work: &Work) -> link::Work {
             begun: review.applied_digest.clone(),
             message: commit_message(run),
         },
-        (Work::Review | Work::Apply(_), _) => link::Work::Review { changes },
+        (Work::TakeBack, Some(Review { applied_digest: Some(begun), .. })) => link::Work::TakeBack {
+            changes,
+            to: carries.filter(|carries| !carries.undo).map(|carries| carries.to.clone()).unwrap_or_default(),
+            begun: begun.clone(),
+        },
+        (Work::Review | Work::Apply(_) | Work::TakeBack, _) => link::Work::Review { changes },
     }
 }
 

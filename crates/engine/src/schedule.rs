@@ -4,16 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use runyard_domain::run::{Failure, Run, RunState};
-use runyard_domain::{Code, RunId};
+use runyard_domain::{Code, RunId, Timestamp};
 use tokio::sync::mpsc;
 
 use crate::driver::{Driver, INBOX_MAX, ToDriver};
 use crate::record::{Decided, Standing};
 use crate::translate::{failed, withdrawn};
 use crate::{Engine, EngineError};
-
-/// So much of a driver's inbox is kept for what its edge says, whatever people say.
-const INBOX_KEPT: usize = 8;
 
 /// Where a run runs and as what: what the limits count by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +33,8 @@ struct Active {
 #[derive(Default)]
 struct Books {
     active: HashMap<RunId, Active>,
-    /// By id, so the oldest comes first.
-    waiting: BTreeMap<RunId, Place>,
+    /// By id, so the oldest comes first; since when each waits.
+    waiting: BTreeMap<RunId, (Place, Timestamp)>,
 }
 
 /// The books of what is active and what waits.
@@ -65,20 +62,11 @@ impl Schedule {
         match &message {
             // One that is not looked at yet stands for this one too.
             ToDriver::Changed if std::mem::replace(&mut active.again, true) => return true,
-            ToDriver::Deliver(_) if active.inbox.capacity() <= INBOX_KEPT => {
-                tracing::warn!(%run, "a run is told more than it can hear, and one word is lost");
-                return true;
-            }
             _ => {}
         }
         // An edge has one batch of a run on its way, so there is room for whatever it says: losing it would stop the run.
         let _ = active.inbox.try_send(message);
         true
-    }
-
-    /// Whether the run has a driver here that hears what it is told now.
-    pub(crate) fn hears(&self, run: RunId) -> bool {
-        self.books().active.get(&run).is_some_and(|active| active.inbox.capacity() > INBOX_KEPT)
     }
 
     pub(crate) fn tell_all_on(&self, edge: &str, message: impl Fn() -> ToDriver) {
@@ -88,7 +76,7 @@ impl Schedule {
     }
 
     /// Tells the run's driver, or puts the run among those that wait for one; at once, so that it never has two.
-    fn tell_or_wait(&self, run: RunId, place: Place) {
+    fn tell_or_wait(&self, run: RunId, place: Place, now: Timestamp) {
         let mut books = self.books();
         match books.active.get_mut(&run) {
             Some(active) => {
@@ -97,13 +85,29 @@ impl Schedule {
                 }
             }
             None => {
-                books.waiting.insert(run, place);
+                books
+                    .waiting
+                    .entry(run)
+                    .and_modify(|(known, _)| *known = place.clone())
+                    .or_insert((place, now));
             }
         }
     }
 
-    /// The next run that may start, with its inbox, if there is a place for it.
-    fn take(&self, engine: &Engine) -> Option<(RunId, mpsc::Receiver<ToDriver>)> {
+    /// Since when a run waits for a place here, if it does.
+    pub(crate) fn waits_since(&self, run: RunId) -> Option<Timestamp> {
+        self.books().waiting.get(&run).map(|(_, since)| *since)
+    }
+
+    /// How long it waited by now is recorded: from here on it is counted anew.
+    pub(crate) fn waits_from(&self, run: RunId, now: Timestamp) {
+        if let Some((_, since)) = self.books().waiting.get_mut(&run) {
+            *since = now;
+        }
+    }
+
+    /// The next run that may start, since when it waited, and its inbox, if there is a place for it.
+    fn take(&self, engine: &Engine) -> Option<(RunId, Timestamp, mpsc::Receiver<ToDriver>)> {
         let mut books = self.books();
         let fits = |place: &Place, active: &HashMap<RunId, Active>| {
             let on_edge = active.values().filter(|other| other.place.edge == place.edge).count();
@@ -121,11 +125,12 @@ impl Schedule {
                 && of_agent < agent_max
                 && in_place.count() < project_max
         };
-        let run = books.waiting.iter().find(|(_, place)| fits(place, &books.active)).map(|(run, _)| *run)?;
-        let place = books.waiting.remove(&run)?;
+        let run =
+            books.waiting.iter().find(|(_, (place, _))| fits(place, &books.active)).map(|(run, _)| *run)?;
+        let (place, since) = books.waiting.remove(&run)?;
         let (inbox, messages) = mpsc::channel(INBOX_MAX);
         books.active.insert(run, Active { place, inbox, again: false, closing: false });
-        Some((run, messages))
+        Some((run, since, messages))
     }
 
     /// Starts looking at news: what came before this is seen by the look that follows.
@@ -182,18 +187,18 @@ impl Engine {
         let created = &standing.run.created;
         let (agent, workspace) = (created.agent_id.clone(), created.workspace.label.clone());
         let place = Place { edge: plan.edge_id.clone(), agent, workspace };
-        self.schedule().tell_or_wait(run, place);
+        self.schedule().tell_or_wait(run, place, self.now());
         self.pump();
     }
 
     /// Starts whatever there is a place for.
     pub(crate) fn pump(&self) {
         while !self.is_stopping()
-            && let Some((run, inbox)) = self.schedule().take(self)
+            && let Some((run, since, inbox)) = self.schedule().take(self)
         {
             let engine = self.clone();
             tokio::spawn(async move {
-                let drove = Driver::drive(&engine, run, inbox).await;
+                let drove = Driver::drive(&engine, run, since, inbox).await;
                 engine.drove(run, drove).await;
             });
         }
@@ -239,10 +244,5 @@ impl Engine {
 
     pub(crate) fn to_driver(&self, run: RunId, message: ToDriver) {
         self.schedule().tell(run, message);
-    }
-
-    /// Hands a command to the run's session, if it has one.
-    pub(crate) fn deliver(&self, run: RunId, command: runyard_backend::Command) {
-        self.schedule().tell(run, ToDriver::Deliver(command));
     }
 }

@@ -3,7 +3,7 @@
 use runyard_domain::run::{ApprovalSnoozed, Run, RunEvent, Who};
 use runyard_domain::{Actor, ApprovalId, Timestamp};
 
-use crate::approvals::ApprovalRecord;
+use crate::approvals::{ApprovalRecord, expired};
 use crate::record::{Decided, Fact};
 use crate::{Engine, EngineError};
 
@@ -32,6 +32,9 @@ impl Engine {
             return Err(EngineError::Decided { approval: id, resolution, by });
         }
         let decide = move |run: &Run, now| {
+            if let Some(facts) = expired(run, id, now) {
+                return Ok(Decided { facts, result: None });
+            }
             let snoozed = snoozed(run, id, now, for_ms);
             let (until, expires_at) = snoozed.ok_or_else(|| EngineError::Conflict {
                 run: run.id,
@@ -44,7 +47,15 @@ impl Engine {
         };
         let standing = self.recorder().head(record.run, decide).await?;
         self.changed(&standing);
-        self.approval(id).await
+        let record = self.approval(id).await?;
+        match &record.resolved {
+            // Its time was over before.
+            Some(resolved) => {
+                let (resolution, by) = (resolved.resolution.as_str(), resolved.decided_by.id.clone());
+                Err(EngineError::Decided { approval: id, resolution, by })
+            }
+            None => Ok(record),
+        }
     }
 }
 

@@ -3,15 +3,12 @@
 //! Timers are rows, set and cancelled by the change that calls for it, so they outlive every process. How long a run is silent
 //! is not one of them: that is for whoever drives it.
 
-use runyard_domain::run::{
-    ApprovalResolved, Asked, Degraded, Failure, FailureKind, Resolution, Run, RunEvent, RunState,
-    RuntimeError, Who,
-};
+use runyard_domain::run::{Asked, Failure, FailureKind, Run, RunEvent, RunState, RuntimeError};
 use runyard_domain::{ApprovalId, Code, Timestamp};
 use runyard_redact::Safe;
 use runyard_store::TimerWrite;
 
-use crate::approvals::{self, resolution_facts};
+use crate::approvals::expired;
 use crate::commands::finished;
 use crate::record::Fact;
 use crate::translate::{failed, withdrawn};
@@ -24,7 +21,8 @@ const PHASE: &str = "phase";
 /// How long it is kept open for a further turn.
 const OPEN: &str = "open";
 /// What is said of a run whose changes take longer to be applied than they may.
-const APPLYING_LATE: &str = "Applying takes longer than allowed. It is not stopped half way: look at the edge and at the disk of the workspace.";
+pub(crate) const APPLYING_LATE: &str =
+    "Applying took longer than allowed, and what was written by then is taken back.";
 /// An approval; its id stands behind it.
 const EXPIRY: &str = "expiry:";
 
@@ -86,10 +84,9 @@ fn run_timers(run: &Run, limits: &Limits) -> RunTimers {
             RunTimers { run_ms: Some(left), phase_ms: Some(limits.prepare_ms) }
         }
         RunState::Running => RunTimers { run_ms: Some(left), phase_ms: None },
-        // What is being applied is not stopped half way; that it is late is said, once.
+        // What is being applied is not left half way: it is told to stop once, and then has the time that taking back takes.
         RunState::Applying { .. } => {
-            let said = run.degraded.iter().any(|reason| reason == APPLYING_LATE);
-            RunTimers { run_ms: None, phase_ms: (!said).then_some(limits.apply_ms) }
+            RunTimers { run_ms: None, phase_ms: run.stopping.is_none().then_some(limits.apply_ms) }
         }
         // Waiting for a place or for people counts toward no deadline.
         RunState::Created
@@ -99,6 +96,11 @@ fn run_timers(run: &Run, limits: &Limits) -> RunTimers {
         | RunState::Failed { .. }
         | RunState::Cancelled { .. } => RunTimers::default(),
     }
+}
+
+/// Whether a timer is one of how long a run or its phase may take.
+pub(crate) fn is_of_time(name: &str) -> bool {
+    name == RUN || name == PHASE
 }
 
 /// What a timer that is due does to the run. Where the run has gone on meanwhile it does nothing.
@@ -112,23 +114,8 @@ pub(crate) fn fire(
     let stale = || EngineError::Conflict { run: run.id, state: run.state.name(), what: "the timer is over" };
     if let Some(id) = name.strip_prefix(EXPIRY) {
         let id: ApprovalId = id.parse().map_err(|_| stale())?;
-        let (_, asked) = run.state.open().find(|(open, _)| *open == id).ok_or_else(stale)?;
-        // It may have been snoozed between the look at the timers and this.
-        if now < asked.expires_at {
-            return Err(stale());
-        }
-        let resolved = ApprovalResolved {
-            approval_id: id,
-            resolution: Resolution::Expired,
-            decided_by: Who::runyard(),
-            reason: Some(approvals::EXPIRED.to_owned()),
-            scope: None,
-            answer: None,
-            selection: None,
-            comments: Vec::new(),
-            revise: false,
-        };
-        return Ok(resolution_facts(run, resolved, now));
+        // It may have been answered or snoozed between the look at the timers and this.
+        return expired(run, id, now).ok_or_else(stale);
     }
     if name == OPEN {
         // It may have been given a turn between the look at the timers and this.
@@ -143,7 +130,8 @@ pub(crate) fn fire(
         return Err(stale());
     }
     if let RunState::Applying { .. } = run.state {
-        return Ok(vec![RunEvent::Degraded(Degraded { reason: APPLYING_LATE.to_owned() }).into()]);
+        let late = RuntimeError { failure_kind: None, message: APPLYING_LATE.to_owned(), retrying: false };
+        return Ok(vec![RunEvent::RuntimeTimeout(late).into()]);
     }
     let what = match name {
         RUN => "The run took longer than its execution policy allows.",

@@ -16,6 +16,7 @@ use crate::budget::overrun;
 use crate::fresh::fresh;
 use crate::record::Fact;
 use crate::review::REVIEW_KEY;
+use crate::timers::APPLYING_LATE;
 use crate::{EngineError, Limits};
 
 /// How often a backend may die without ending a turn before the run fails.
@@ -127,6 +128,7 @@ impl Batch<'_> {
             Report::Diff { .. } => self.reviewed(report),
             Report::Applying { digest, stats } => self.applying(digest, *stats),
             Report::Applied { digest, commit } => self.applied(digest, commit.clone()),
+            Report::TakenBack => self.taken_back(),
             Report::Used { approval } => {
                 self.push(RunEvent::ApprovalUsed(ApprovalUsed { approval_id: *approval }), None)
             }
@@ -181,6 +183,11 @@ impl Batch<'_> {
             }
             Signal::TurnStarted { command } => {
                 self.push(RunEvent::TurnStarted(TurnStarted { command_id: *command }), Some("backend_status"))
+            }
+            Signal::Heard { command } => {
+                let waits = self.run.unheard.iter().any(|word| word.command_id == *command);
+                let heard = RunEvent::CommandHeard(CommandHeard { command_id: *command });
+                if waits { self.push(heard, None) } else { Ok(()) }
             }
             Signal::TurnEnded { outcome } => self.turn_ended(*outcome),
             Signal::Message { item, text } => {
@@ -301,6 +308,12 @@ impl Batch<'_> {
         for fact in withdrawn(&self.run) {
             self.push(fact.event, None)?;
         }
+        let lost = self.run.unheard.iter().filter(|word| word.text.is_some()).count();
+        if lost > 0 {
+            let words = if lost == 1 { "a word was".to_owned() } else { format!("{lost} words were") };
+            let message = format!("{words} not said to the agent: its turn was over first");
+            self.push(runtime_error(None, &message, false), None)?;
+        }
         self.push(RunEvent::TurnEnded(TurnEnded { outcome }), Some("backend_status"))?;
         if !self.run.queued.is_empty() || self.run.kept_open_until().is_some() {
             return Ok(());
@@ -398,7 +411,32 @@ impl Batch<'_> {
             return Err(self.impossible("run.applied"));
         };
         self.push(RunEvent::Applied(Applied { approval_id, digest: digest.to_owned(), commit }), None)?;
-        self.push(completed(&self.run, DiffState::Applied, self.now), Some("terminal_status"))
+        match self.run.stopping.clone() {
+            // It was in place before it could be stopped. That it is there stands in the log.
+            Some(Stopping::Cancelled(CancelRequested { by, reason })) => {
+                self.push(cancelled(&self.run, by, &reason, None, self.now), Some("terminal_status"))
+            }
+            Some(Stopping::Late) | None => {
+                self.push(completed(&self.run, DiffState::Applied, self.now), Some("terminal_status"))
+            }
+        }
+    }
+
+    /// What was being applied is not in the person's files any more, which is the end of the run.
+    fn taken_back(&mut self) -> Result<(), EngineError> {
+        match self.run.stopping.clone() {
+            Some(Stopping::Cancelled(CancelRequested { by, reason })) => {
+                self.push(cancelled(&self.run, by, &reason, None, self.now), Some("terminal_status"))
+            }
+            Some(Stopping::Late) => {
+                let recovery =
+                    "Look at the disk of the workspace or raise apply_ms, and apply the changes again."
+                        .to_owned();
+                let failure = Failure { recovery, ..Failure::new(Code::RunTimeout, APPLYING_LATE) };
+                self.fail(failure, "failed", None)
+            }
+            None => Err(self.impossible("run.cancelled")),
+        }
     }
 
     fn impossible(&self, event: &'static str) -> EngineError {

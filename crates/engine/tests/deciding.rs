@@ -10,7 +10,8 @@ mod support;
 
 use std::sync::Arc;
 
-use runyard_domain::gate::{Effect, OwnRuns, Request, Rule, RuleKind, RuleText, Scope};
+use runyard_backend::link::Report;
+use runyard_domain::gate::{Effect, OwnRuns, Question, Request, Rule, RuleKind, RuleText, Scope};
 use runyard_domain::run::{DecisionScope, Resolution, RunState, Who};
 use runyard_domain::{Actor, Code, RunId};
 use runyard_engine::{ApprovalRecord, Decision, Engine, EngineError, Resolve, SNOOZE_MS_MAX};
@@ -31,6 +32,58 @@ async fn asking(engine: &Engine, edge: &mut PlayedEdge, command: &str) -> (RunId
 
 fn yes(record: &ApprovalRecord, scope: DecisionScope) -> Resolve {
     Resolve { scope, ..Resolve::new(Decision::Approve, &record.asked.digest) }
+}
+
+/// Nobody was there to keep the timer: what was asked a week ago is a rejection all the same.
+#[tokio::test]
+async fn c12_an_answer_after_the_expiry_counts_for_nothing_also_where_no_timer_was_kept() {
+    let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+    let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+    let store = Arc::new(MemoryStore::with_clock(Arc::clone(&shared)));
+    let world = World { store, clock: shared, ..World::default() };
+    for snoozes in [false, true] {
+        let (engine, mut edge) = world.hub_and_edge().await;
+        let (run, record) = asking(&engine, &mut edge, "ls").await;
+        let id = record.asked.approval_id;
+        engine.stop();
+        drop((engine, edge));
+        clock.advance_ms(record.asked.expires_at.unix_ms() - clock.now().unix_ms());
+        // A hub that only answers this call.
+        let engine = world.hub().await;
+        let refused = match snoozes {
+            true => engine.snooze(id, HOUR_MS, None, &person()).await,
+            false => engine.resolve(id, yes(&record, DecisionScope::Once), &person()).await,
+        };
+        let refused = refused.unwrap_err();
+        assert!(matches!(&refused, EngineError::Decided { resolution: "expired", .. }), "{refused}");
+        let ended = engine.run(run).await.unwrap().run;
+        let RunState::Cancelled { cancelled } = &ended.state else { panic!("{ended:?}") };
+        assert_eq!(cancelled.code, Some(Code::ApprovalRejected));
+    }
+}
+
+/// An agent wrote the schema: what would keep the hub busy for ever is not run, also where it was recorded before.
+#[tokio::test]
+async fn c12_a_question_whose_schema_has_no_end_is_rejected_or_left_and_never_answered() {
+    let (engine, mut edge) = World::default().hub_and_edge().await;
+    engine.create_run(new_run("x"), &person()).await.unwrap();
+    let open = edge.start().await;
+    let mut defs = serde_json::Map::from_iter([("d0".to_owned(), serde_json::json!({"type": "integer"}))]);
+    for number in 1..=26 {
+        let before = serde_json::json!({"$ref": format!("#/$defs/d{}", number - 1)});
+        defs.insert(format!("d{number}"), serde_json::json!({"allOf": [before, before]}));
+    }
+    let answer_schema = serde_json::json!({"$defs": defs, "$ref": "#/$defs/d26"});
+    let question = Question { prompt: "How many?".into(), answer_schema };
+    let Report::Asked { key, redacted, digest, risk, reason, .. } = asked("q", "ls") else { panic!() };
+    let request = Request::Question(question);
+    edge.recorded(&open, 4, vec![Report::Asked { key, request, redacted, digest, risk, reason }]).await;
+    let record = engine.open_approvals(None, None, 10, true).await.unwrap().remove(0);
+    let answered = Resolve { answer: Some("many".into()), ..yes(&record, DecisionScope::Once) };
+    let refused = engine.resolve(record.asked.approval_id, answered, &person()).await.unwrap_err();
+    assert!(matches!(&refused, EngineError::Invalid { path: "answer", .. }), "{refused}");
+    let no = Resolve::new(Decision::Reject, &record.asked.digest);
+    engine.resolve(record.asked.approval_id, no, &person()).await.unwrap();
 }
 
 #[tokio::test]

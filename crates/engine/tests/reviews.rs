@@ -9,7 +9,7 @@ use runyard_backend::{Command, Signal, Start};
 use runyard_domain::gate::Request;
 use runyard_domain::run::{ApplyStatus, CommandKind, DiffState, Failure, RunState};
 use runyard_domain::{
-    Approval, Code, Comment, DiffFile, DiffStats, DiffText, ExecutionPolicy, RunId, SelectedFile,
+    ApplyTo, Approval, Code, Comment, DiffFile, DiffStats, DiffText, ExecutionPolicy, RunId, SelectedFile,
 };
 use runyard_engine::{
     ApprovalRecord, Decision, Engine, EngineError, Limits, NewCancel, NewCommand, NewRun, Resolve,
@@ -224,7 +224,7 @@ async fn c22_what_the_person_rejected_is_told_to_the_agent_as_its_next_turn_and_
 }
 
 #[tokio::test]
-async fn c22_a_further_turn_withdraws_what_was_asked_and_nothing_stops_an_apply_half_way() {
+async fn c22_a_further_turn_withdraws_what_was_asked_and_none_is_taken_while_applying() {
     let (engine, mut edge) = world().await;
     let open = reviewing(&engine, &mut edge, new()).await;
     found(&mut edge, &open).await;
@@ -241,32 +241,93 @@ async fn c22_a_further_turn_withdraws_what_was_asked_and_nothing_stops_an_apply_
     answer(&engine, approve()).await;
     let open = edge.opened().await;
     edge.recorded(&open, 1, vec![applying()]).await;
-    let stop = NewCancel { reason: "stop".into(), key: None };
-    let refused = engine.cancel(open.run, stop, &person()).await.unwrap_err();
-    assert_eq!(refused.code(), Code::Conflict);
     let refused = engine.command(open.run, turn("more"), &person()).await.unwrap_err();
     assert_eq!(refused.code(), Code::Conflict);
 }
 
-#[tokio::test]
-async fn c05_an_apply_that_takes_too_long_says_so_once_and_goes_on() {
-    let limits = Limits { apply_ms: 20, ..Limits::default() };
-    let (engine, mut edge) = World { checkout: true, limits, ..World::default() }.hub_and_edge().await;
-    let open = reviewing(&engine, &mut edge, new()).await;
-    found(&mut edge, &open).await;
-    answer(&engine, approve()).await;
+/// A run whose changes are being applied, in a session that is open.
+async fn being_applied(engine: &Engine, edge: &mut PlayedEdge) -> OpenRun {
+    let open = reviewing(engine, edge, new()).await;
+    found(edge, &open).await;
+    answer(engine, approve()).await;
     let open = edge.opened().await;
     edge.recorded(&open, 1, vec![applying()]).await;
-    let late = |kinds: &[String]| kinds.iter().filter(|kind| *kind == "run.degraded").count();
-    while late(&kinds(&engine, open.run).await) == 0 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    open
+}
+
+/// The session that applies is stopped, and the next one is to find out what is there.
+async fn taken_back(edge: &mut PlayedEdge, applies: &OpenRun) -> OpenRun {
+    let ToEdge::StopApplying { run, generation } = edge.hear().await else {
+        panic!("expected to be stopped")
+    };
+    assert_eq!((run, generation), (applies.run, applies.generation));
+    assert!(!edge.closes(applies.run).await, "it is not known yet what became of it");
+    let open = edge.opened().await;
+    let changes = ChangesOf { run: applies.run, undo: false };
+    let begun = "digest of the part".to_owned();
+    assert_eq!(open.work, Work::TakeBack { changes, to: ApplyTo::Files, begun });
+    open
+}
+
+// clause: C02
+#[tokio::test]
+async fn c02_a_person_may_cancel_also_what_is_being_applied_and_the_log_says_what_became_of_it() {
+    let stop = || NewCancel { reason: "Not now.".into(), key: None };
+    let count = |kinds: &[String], kind: &str| kinds.iter().filter(|found| *found == kind).count();
+    for (report, applied, status) in
+        [(Report::TakenBack, 0, ApplyStatus::Failed), (applied(), 1, ApplyStatus::Applied)]
+    {
+        let (engine, mut edge) = world().await;
+        let open = being_applied(&engine, &mut edge).await;
+        assert_eq!(engine.cancel(open.run, stop(), &person()).await.unwrap().run.state.name(), "applying");
+        let again = engine.cancel(open.run, stop(), &person()).await.unwrap_err();
+        assert_eq!(again.code(), Code::Conflict);
+        let open = taken_back(&mut edge, &open).await;
+        edge.recorded(&open, 1, vec![report]).await;
+        assert!(edge.closes(open.run).await, "the run is over");
+        let ended = until(&engine, open.run, "cancelled").await;
+        let RunState::Cancelled { cancelled } = &ended.state else { panic!("{ended:?}") };
+        assert_eq!((cancelled.by.id.as_str(), cancelled.reason.as_str()), (person().id.as_str(), "Not now."));
+        assert_eq!(ended.review.unwrap().status, status);
+        let kinds = kinds(&engine, open.run).await;
+        assert_eq!((count(&kinds, "run.cancel.requested"), count(&kinds, "run.applied")), (1, applied));
+        assert_eq!(engine.cancel(open.run, stop(), &person()).await.unwrap_err().code(), Code::Conflict);
     }
-    let run = engine.run(open.run).await.unwrap().run;
-    assert_eq!(run.state.name(), "applying", "nothing stops it half way");
-    assert!(run.degraded.iter().any(|reason| reason.contains("Applying takes longer")), "{:?}", run.degraded);
-    // A timer that is still due would be fired again by now.
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    assert_eq!(late(&kinds(&engine, open.run).await), 1, "it is said once");
+}
+
+#[tokio::test]
+async fn j05_a_cancel_of_what_is_being_applied_outlives_the_hub() {
+    let world = World { checkout: true, ..World::default() };
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let open = being_applied(&engine, &mut edge).await;
+    let stop = NewCancel { reason: "Not now.".into(), key: None };
+    engine.cancel(open.run, stop, &person()).await.unwrap();
+    engine.stop();
+    drop(edge);
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let open = edge.opened().await;
+    assert!(matches!(open.work, Work::TakeBack { .. }), "{:?}", open.work);
+    edge.recorded(&open, 1, vec![Report::TakenBack]).await;
+    edge.closes(open.run).await;
+    until(&engine, open.run, "cancelled").await;
+}
+
+#[tokio::test]
+async fn c05_an_apply_that_takes_too_long_is_taken_back_and_fails_the_run_unless_it_is_done_by_then() {
+    for (report, state) in [(Report::TakenBack, "failed"), (applied(), "completed")] {
+        let limits = Limits { apply_ms: 20, ..Limits::default() };
+        let (engine, mut edge) = World { checkout: true, limits, ..World::default() }.hub_and_edge().await;
+        let open = being_applied(&engine, &mut edge).await;
+        let open = taken_back(&mut edge, &open).await;
+        edge.recorded(&open, 1, vec![report]).await;
+        edge.closes(open.run).await;
+        let ended = until(&engine, open.run, state).await;
+        if let RunState::Failed { failure } = ended.state {
+            assert_eq!(failure.code, Code::RunTimeout);
+        }
+        let kinds = kinds(&engine, open.run).await;
+        assert_eq!(kinds.iter().filter(|kind| *kind == "runtime.timeout").count(), 1, "it is said once");
+    }
 }
 
 #[tokio::test]

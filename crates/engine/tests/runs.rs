@@ -201,6 +201,92 @@ async fn c22_every_instruction_under_the_same_key_is_given_once() {
     assert_eq!(again.run.state.name(), "cancelled", "the key outlives its hub");
 }
 
+/// The next command for a session of the agent.
+async fn told(edge: &mut PlayedEdge) -> Command {
+    match edge.hear().await {
+        ToEdge::Command { command, .. } => command,
+        other => panic!("expected a command, not {other:?}"),
+    }
+}
+
+// clause: J05
+#[tokio::test]
+async fn j05_a_word_or_an_interrupt_that_was_taken_is_said_again_until_it_is_heard() {
+    let world = World::default();
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    let say = async |kind, text: Option<&str>| {
+        let command = NewCommand { kind, text: text.map(str::to_owned), key: None };
+        engine.command(run, command, &person()).await.unwrap().0
+    };
+    let left = say(CommandKind::Steer, Some("left")).await;
+    assert_eq!(told(&mut edge).await, Command::Steer { id: left, text: "left".into() });
+    let right = say(CommandKind::Steer, Some("right")).await;
+    assert_eq!(told(&mut edge).await, Command::Steer { id: right, text: "right".into() });
+    edge.recorded(&open, 4, vec![Report::Signal(Signal::Heard { command: left })]).await;
+    let stop = say(CommandKind::Interrupt, None).await;
+    assert_eq!(told(&mut edge).await, Command::Interrupt { id: stop });
+    engine.stop();
+    drop(edge);
+
+    // Nobody knows whether its session had heard the rest.
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let open = edge.opened().await;
+    assert_eq!(told(&mut edge).await, Command::Steer { id: right, text: "right".into() });
+    assert_eq!(told(&mut edge).await, Command::Interrupt { id: stop });
+    let over = Signal::TurnEnded { outcome: TurnOutcome::Interrupted };
+    edge.recorded(&open, 1, vec![Report::Signal(over)]).await;
+    edge.closes(run).await;
+    until(&engine, run, "cancelled").await;
+    let events = engine.events(run, 0, 100).await.unwrap();
+    let texts: Vec<String> =
+        events.iter().map(|event| String::from_utf8(event.body.to_vec()).unwrap()).collect();
+    let lost = "a word was not said to the agent: its turn was over first";
+    assert_eq!(texts.iter().filter(|text| text.contains(lost)).count(), 1, "{texts:#?}");
+}
+
+#[tokio::test]
+async fn c22_a_turn_that_waits_for_an_answer_takes_words_and_is_interrupted_which_withdraws_what_it_asks() {
+    let (engine, mut edge) = World::default().hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    edge.recorded(&open, 4, vec![asked("a1", "ls")]).await;
+    let steer = NewCommand { kind: CommandKind::Steer, text: Some("left".into()), key: None };
+    let (word, _) = engine.command(run, steer, &person()).await.unwrap();
+    assert_eq!(told(&mut edge).await, Command::Steer { id: word, text: "left".into() });
+    let interrupt = NewCommand { kind: CommandKind::Interrupt, text: None, key: None };
+    let (stop, _) = engine.command(run, interrupt, &person()).await.unwrap();
+    assert!(
+        engine.open_approvals(None, None, 10, true).await.unwrap().is_empty(),
+        "nobody is asked any more"
+    );
+    assert_eq!(told(&mut edge).await, Command::Interrupt { id: stop });
+    let over = Signal::TurnEnded { outcome: TurnOutcome::Interrupted };
+    let withdrawn = Signal::Withdraw { key: "a1".into() };
+    edge.recorded(&open, 5, vec![Report::Signal(withdrawn), Report::Signal(over)]).await;
+    assert!(edge.closes(run).await);
+    until(&engine, run, "cancelled").await;
+}
+
+#[tokio::test]
+async fn j05_a_turn_that_was_interrupted_is_over_when_nobody_knows_of_its_step() {
+    let world = World::default();
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    edge.recorded(&open, 4, vec![call("c1", false)]).await;
+    let interrupt = NewCommand { kind: CommandKind::Interrupt, text: None, key: None };
+    engine.command(run, interrupt, &person()).await.unwrap();
+    engine.stop();
+    drop((engine, edge));
+    let (engine, _edge) = world.hub_and_edge().await;
+    let RunState::Cancelled { cancelled } = until(&engine, run, "cancelled").await.state else { panic!() };
+    assert_eq!(cancelled.by.id, person().id, "the person who interrupted it, and nobody is asked");
+    let kinds = kinds(&engine, run).await;
+    assert_eq!(kinds[kinds.len() - 3..], ["run.tool.result", "run.turn.ended", "run.cancelled"]);
+}
+
 #[tokio::test]
 async fn c22_turns_are_queued_and_given_one_after_the_other() {
     let (engine, mut edge) = World::default().hub_and_edge().await;

@@ -6,7 +6,7 @@ use runyard_actions::{
     Action, Envelope, Failure, Idempotency, Invocation, InvocationEvent, InvocationOptions, Runtime,
     SideEffects,
 };
-use runyard_backend::{Ending, Heard, Hearing, Journal, Signal, Stop};
+use runyard_backend::{Ending, Heard, Hearing, Journal, Signal, Steer, Stop};
 use runyard_domain::gate::{self, Request};
 use runyard_domain::run::{FailureKind, ToolOutcome, TurnOutcome};
 use runyard_domain::{Actor, Code, CommandId, RunId};
@@ -135,7 +135,7 @@ impl ActionSession {
         let answer = loop {
             match self.hearing.heard().await {
                 Ok(Heard::Answer(answer)) => break answer,
-                Ok(Heard::Steer(_)) => self.refuse_steer().await?,
+                Ok(Heard::Steer(steer)) => self.refuse_steer(steer).await?,
                 Err(Stop::Interrupted) => {
                     return Err(Broken::Interrupted(vec![Signal::Withdraw { key: KEY.to_owned() }]));
                 }
@@ -169,8 +169,8 @@ impl ActionSession {
             let event = tokio::select! {
                 biased;
                 heard = self.hearing.heard() => {
-                    if let Heard::Steer(_) = heard? {
-                        self.refuse_steer().await?;
+                    if let Heard::Steer(steer) = heard? {
+                        self.refuse_steer(steer).await?;
                     }
                     continue;
                 }
@@ -185,9 +185,10 @@ impl ActionSession {
         }
     }
 
-    async fn refuse_steer(&mut self) -> Result<(), Stop> {
+    async fn refuse_steer(&mut self, steer: Steer) -> Result<(), Stop> {
         let message = "a run that is one action takes no words".to_owned();
-        self.record(vec![Signal::Error { failure_kind: None, message, retrying: false }]).await
+        let refused = Signal::Error { failure_kind: None, message, retrying: false };
+        self.record(vec![refused, Signal::Heard { command: steer.id }]).await
     }
 
     async fn record(&mut self, batch: Vec<Signal>) -> Result<(), Stop> {

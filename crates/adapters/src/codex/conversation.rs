@@ -7,15 +7,17 @@
 mod opening;
 mod turns;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use runyard_backend::{BackendError, Command, Ending, Signal};
+use runyard_domain::CommandId;
 use runyard_domain::run::{FailureKind, TurnOutcome};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 pub(super) use self::opening::{Confinement, First, Opening, Terms};
+use self::turns::shown_input;
 use super::requests::{Asks, Verdict};
 use super::tokens::Before;
 use super::translate::Translation;
@@ -47,6 +49,8 @@ pub(super) struct Conversation {
     /// How many pauses were made for what is being tried.
     pauses_made: usize,
     asks: Asks,
+    /// What was said into the turn, until codex shows it on its thread.
+    words: VecDeque<(CommandId, String)>,
     translation: Translation,
     signals: Vec<Signal>,
     messages: Vec<Value>,
@@ -124,6 +128,7 @@ impl Conversation {
             again: None,
             pauses_made: 0,
             asks: Asks::default(),
+            words: VecDeque::new(),
             translation,
             signals: Vec::new(),
             messages: Vec::new(),
@@ -184,13 +189,14 @@ impl Conversation {
         let due: Vec<u64> =
             self.calls.iter().filter(|(_, pending)| pending.until <= now).map(|(id, _)| *id).collect();
         for id in due {
-            let Some(Pending { call, .. }) = self.calls.remove(&id) else { continue };
+            let Some(Pending { call, params, .. }) = self.calls.remove(&id) else { continue };
             let message = format!("codex did not answer {} in time", call.method());
             if call != Call::Steer {
                 let failure_kind = FailureKind::BackendProtocolError;
                 return Err(Ending::failed(failure_kind, message));
             }
             self.error(message);
+            self.heard_words(params.get("input"));
         }
         Ok(())
     }
@@ -219,7 +225,13 @@ impl Conversation {
                     self.error("a turn runs already, so no other was begun".to_owned());
                 }
             },
-            Command::Steer { text, .. } => self.steer(&text),
+            Command::Steer { id, text } => match self.steer(&text) {
+                Ok(()) => self.words.push_back((id, text)),
+                Err(why) => {
+                    self.error(why.to_owned());
+                    self.signals.push(Signal::Heard { command: id });
+                }
+            },
             Command::Interrupt { .. } => self.interrupt(),
             Command::Answer { key, answer } => {
                 let Some(asked) = self.asks.take(&key) else { return };
@@ -230,7 +242,10 @@ impl Conversation {
                 if let (false, Some(reason), Some(declined)) =
                     (answer.approved, answer.reason, asked.form.declined())
                 {
-                    self.steer(&format!("{declined}: {reason}"));
+                    let steered = self.steer(&format!("{declined}: {reason}"));
+                    if let Err(why) = steered {
+                        self.error(why.to_owned());
+                    }
                 }
             }
         }
@@ -290,6 +305,9 @@ impl Conversation {
                 self.translation.used_before(params)?;
             }
             _ => {
+                if let Some(shown) = shown_input(method, params) {
+                    self.heard_words(Some(shown));
+                }
                 let said = self.translation.notification(method, params)?;
                 self.signals.extend(said);
             }
@@ -328,6 +346,7 @@ impl Conversation {
         match (call, &self.opening.first) {
             (Call::Steer, _) => {
                 self.error(format!("codex did not take the word: {message}"));
+                self.heard_words(params.get("input"));
                 Ok(())
             }
             (Call::Clean, _) => {

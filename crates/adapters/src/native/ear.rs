@@ -36,6 +36,8 @@ struct Heard {
     /// The turn that runs, and what is said into it.
     turn: CancellationToken,
     inbox: Arc<Inbox>,
+    /// The words in it, and those that were taken out of it since the last step was recorded.
+    said: VecDeque<CommandId>,
     interrupted: bool,
     /// Requests whose answer nobody waits for any more.
     withdrawn: Vec<String>,
@@ -100,12 +102,22 @@ impl Ear {
         let mut heard = self.heard();
         heard.turn = self.stopped.child_token();
         heard.inbox = Arc::default();
+        heard.said.clear();
         heard.interrupted = false;
     }
 
     /// The turn waits and will go on: what is said from now on is for then.
     pub(super) fn listen_on(&self) {
-        self.heard().inbox = Arc::default();
+        let mut heard = self.heard();
+        heard.inbox = Arc::default();
+        heard.said.clear();
+    }
+
+    /// The words that the agent has taken: the step that is recorded next holds them.
+    pub(super) fn taken(&self) -> Vec<Signal> {
+        let mut heard = self.heard();
+        let taken = heard.said.len().saturating_sub(heard.inbox.len());
+        heard.said.drain(..taken).map(|command| Signal::Heard { command }).collect()
     }
 
     /// What is cancelled when the turn is interrupted, and what is said into it.
@@ -137,12 +149,17 @@ impl Ear {
         came: mpsc::Sender<()>,
     ) {
         while let Some(command) = commands.recv().await {
+            let of = match &command {
+                Command::Turn { id, .. } | Command::Steer { id, .. } => Some(*id),
+                Command::Interrupt { .. } | Command::Answer { .. } => None,
+            };
             if let Err(unheard) = self.hear(command) {
                 let message = format!("not said to the agent: {unheard}");
                 let told = Signal::Error { failure_kind: None, message, retrying: false };
+                let settled = of.map(|command| Signal::Heard { command });
                 // The next command may be urgent. Who cannot record it has stopped everything.
                 let ear = Arc::clone(self);
-                tokio::spawn(async move { ear.record(vec![told]).await });
+                tokio::spawn(async move { ear.record([told].into_iter().chain(settled).collect()).await });
             }
             let _ = came.try_send(());
         }
@@ -159,9 +176,11 @@ impl Ear {
                 }
                 heard.turns.push_back((id, text));
             }
-            Command::Steer { text, .. } => {
-                let said = self.heard().inbox.say(Message::user(text));
+            Command::Steer { id, text } => {
+                let mut heard = self.heard();
+                let said = heard.inbox.say(Message::user(text));
                 said.map_err(|_| "no turn runs, or too much waits to be read already")?;
+                heard.said.push_back(id);
             }
             Command::Interrupt { .. } => {
                 let mut heard = self.heard();

@@ -119,6 +119,7 @@ impl LogCheckpoint {
             }
         }
         signals.extend(recorded.map(Signal::Thread));
+        signals.extend(self.ear.taken());
         written.messages += step.messages.len() as u64;
         for note in &step.calls {
             match note {

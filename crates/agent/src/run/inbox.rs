@@ -48,7 +48,13 @@ impl Inbox {
         std::mem::take(&mut self.waiting().words)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// How many words wait to be taken.
+    pub fn len(&self) -> usize {
+        self.waiting().words.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
         self.waiting().words.is_empty()
     }
 

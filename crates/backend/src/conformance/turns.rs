@@ -111,6 +111,26 @@ pub async fn b02_an_interrupt_stops_the_step_that_runs(bench: &dyn Bench) {
     stage.is_empty().await;
 }
 
+pub async fn b02_a_word_into_the_turn_is_said_to_be_heard_before_the_turn_ends(bench: &dyn Bench) {
+    let stage = Stage::new(bench);
+    let recorder = Recorder::new();
+    let mut live = stage.fresh(bench, &bench.part(Scene::Act, &stage), &recorder).await;
+    live.asked().await;
+    let id = CommandId::from_bytes([6; 16]);
+    live.send(Command::Steer { id, text: "Mind the gap.".to_owned() }).await;
+    while live.session.commands.capacity() < live.session.commands.max_capacity() {
+        tokio::task::yield_now().await;
+    }
+    live.turn_over(Decide::Approve, 1).await;
+    live.close().await;
+    let signals = recorder.signals();
+    let heard = signals.iter().filter(|signal| **signal == Signal::Heard { command: id }).count();
+    assert_eq!(heard, 1, "it has the word, or says why not: {signals:#?}");
+    let over = signals.iter().position(|signal| matches!(signal, Signal::TurnEnded { .. }));
+    let at = signals.iter().position(|signal| *signal == Signal::Heard { command: id });
+    assert!(at < over, "in time for its turn: {signals:#?}");
+}
+
 pub async fn b09_every_signal_and_every_batch_is_bounded(bench: &dyn Bench) {
     let stage = Stage::new(bench);
     let recorder = Recorder::new();

@@ -122,7 +122,7 @@ impl Player {
             let last = turn == Turn::IsOver || self.position.done >= steps.len();
             if last {
                 // What was said into the turn until now was said to nobody else.
-                batch.extend(std::iter::from_fn(|| self.hearing.steer()).map(heard));
+                batch.extend(std::iter::from_fn(|| self.hearing.steer()).flat_map(heard));
                 batch.push(over.clone());
             }
             self.record(batch).await?;
@@ -179,7 +179,7 @@ impl Player {
             }
             Step::WaitForCommand => loop {
                 if let Heard::Steer(steer) = self.hearing.heard().await? {
-                    return Ok(Done::with(vec![heard(steer)]));
+                    return Ok(Done::with(heard(steer).into()));
                 }
             },
         }
@@ -218,7 +218,7 @@ impl Player {
     }
 
     pub(super) async fn acknowledge(&mut self, steer: Steer) -> Result<(), Stop> {
-        self.record(vec![heard(steer)]).await
+        self.record(heard(steer).into()).await
     }
 
     pub(super) async fn record(&mut self, batch: Vec<Signal>) -> Result<(), Stop> {
@@ -258,9 +258,9 @@ impl Player {
     }
 }
 
-fn heard(steer: Steer) -> Signal {
+fn heard(steer: Steer) -> [Signal; 2] {
     let text = clip(format!("I heard you: {}", steer.text));
-    Signal::Message { item: format!("heard-{}", steer.id), text }
+    [Signal::Message { item: format!("heard-{}", steer.id), text }, Signal::Heard { command: steer.id }]
 }
 
 /// The text within its limit.

@@ -285,7 +285,7 @@ async fn a_word_into_the_last_step_is_heard_before_the_turn_ends() {
     live.close().await;
     let heard = message(&format!("heard-{id}"), "I heard you: wait");
     let signals = show.recorder.signals();
-    assert_eq!(signals[signals.len() - 2..], [heard, over()]);
+    assert_eq!(signals[signals.len() - 3..], [heard, Signal::Heard { command: id }, over()]);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::folders::{Does, ancestors};
 use super::journal::{Entry, Journal, Phase};
@@ -14,10 +15,12 @@ use crate::{CheckoutError, RelPath, Root};
 /// Changes the person's files as a staged plan says. Every path has to be what the plan began from, or nothing is written.
 ///
 /// An error means that everything is as it was, unless it is [`ApplyError::Torn`], which says what is not. What was carried out
-/// already stays so; what was interrupted is settled first. `reached` is told of every step between which the process may end.
+/// already stays so; what was interrupted is settled first. Where `stop` is set before all of it is in place, what was written is
+/// taken back, and it is [`CheckoutError::Stopped`]. `reached` is told of every step between which the process may end.
 pub fn carry_out(
     journal: &Path,
     workspace: &Root,
+    stop: &AtomicBool,
     reached: &dyn Fn(&'static str),
 ) -> Result<Outcome, ApplyError> {
     let settled = settle(journal, workspace, reached)?;
@@ -30,7 +33,7 @@ pub fn carry_out(
     }
     check(&journal, workspace)?;
     reached("checked");
-    let Err(error) = change(&journal, workspace, reached) else { return Ok(outcome) };
+    let Err(error) = change(&journal, workspace, stop, reached) else { return Ok(outcome) };
     // All of it is in place, and what is left of the old is tidied up when it is settled.
     if matches!(journal.phase(), Ok(Phase::Placed | Phase::Applied)) {
         return Ok(outcome);
@@ -64,11 +67,21 @@ fn check(journal: &Journal, workspace: &Root) -> Result<(), ApplyError> {
     Ok(())
 }
 
-fn change(journal: &Journal, workspace: &Root, reached: &dyn Fn(&'static str)) -> Result<(), ApplyError> {
+fn change(
+    journal: &Journal,
+    workspace: &Root,
+    stop: &AtomicBool,
+    reached: &dyn Fn(&'static str),
+) -> Result<(), ApplyError> {
+    let check = || match stop.load(Ordering::Relaxed) {
+        true => Err(CheckoutError::Stopped),
+        false => Ok(()),
+    };
     journal.enter(&Phase::Writing)?;
     reached("begun");
     let mut drafts = Vec::new();
     for entry in &journal.entries {
+        check()?;
         if let Some(after) = &entry.edit.after {
             place::write(workspace, &entry.draft, after, &journal.after(entry)?)?;
             reached("drafted");
@@ -79,9 +92,11 @@ fn change(journal: &Journal, workspace: &Root, reached: &dyn Fn(&'static str)) -
     journal.enter(&Phase::Placing)?;
     reached("drafts durable");
     for entry in journal.entries.iter().filter(|entry| entry.edit.after.is_none()) {
+        check()?;
         take_away(workspace, entry, reached)?;
     }
     for folder in &journal.folders {
+        check()?;
         match folder.does {
             Does::Go => place::remove_folder(workspace, &folder.path)?,
             Does::Come => place::make_folder(workspace, &folder.path, folder.permissions)?,
@@ -89,6 +104,7 @@ fn change(journal: &Journal, workspace: &Root, reached: &dyn Fn(&'static str)) -
         reached("directory");
     }
     for entry in &journal.entries {
+        check()?;
         match (&entry.edit.before, &entry.edit.after) {
             (_, None) => {}
             (None, Some(_)) => place_new(workspace, entry)?,
@@ -96,6 +112,7 @@ fn change(journal: &Journal, workspace: &Root, reached: &dyn Fn(&'static str)) -
         }
         reached("placed");
     }
+    check()?;
     finish(journal, workspace, reached)
 }
 

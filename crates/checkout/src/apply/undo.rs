@@ -1,6 +1,7 @@
 //! Taking back what was applied: the same as applying, the other way round.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use super::draft::Draft;
 use super::folders::{Earlier, Layout};
@@ -41,7 +42,7 @@ pub fn undo(
         plan_undo(journal, workspace, limits)?.stage(undo_journal, workspace)?;
         reached("staged");
     }
-    carry_out(undo_journal, workspace, reached)
+    carry_out(undo_journal, workspace, &AtomicBool::new(false), reached)
 }
 
 fn take_back(draft: &mut Draft<'_>, journal: &Journal, entry: &Entry) -> Result<(), ApplyError> {

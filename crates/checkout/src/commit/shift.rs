@@ -153,7 +153,7 @@ fn go(
         reached("reference moved");
         return Ok(journal_set(journal, PHASE, &Phase::Moved)?);
     }
-    apply::carry_out(&journal.join(FILES), repository.place.workspace, reached)?;
+    apply::carry_out(&journal.join(FILES), repository.place.workspace, repository.place.stop, reached)?;
     reached("files applied");
     let locked = Locked::take(repository, &shift.token())?;
     reached("index locked");

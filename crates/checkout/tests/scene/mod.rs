@@ -23,6 +23,9 @@ pub fn is_placeholder(bytes: &[u8]) -> bool {
 
 pub fn nothing(_: &'static str) {}
 
+/// Nobody wants it taken back.
+pub static GO: AtomicBool = AtomicBool::new(false);
+
 pub struct Scene {
     pub folder: TempDir,
     /// In memory where there is a place for that: what is tried hundreds of times need not reach a disk.
@@ -118,7 +121,7 @@ impl Scene {
     pub fn apply(&self, selection: Option<&Selection>) -> Result<Outcome, ApplyError> {
         let plan = self.plan(&self.changes(), selection)?;
         plan.stage(&self.path("journal"), &self.root())?;
-        carry_out(&self.path("journal"), &self.root(), &nothing)
+        carry_out(&self.path("journal"), &self.root(), &GO, &nothing)
     }
 
     pub fn undo(&self) -> Result<Outcome, ApplyError> {

@@ -201,6 +201,15 @@ impl Screen {
                 self.line(&format!("{}{}", self.paint("32", "applied"), commit.unwrap_or_default()));
             }
             "run.degraded" => self.line(&format!("{} {}", self.paint("33", "degraded:"), text("reason"))),
+            "run.cancel.requested" => {
+                let by = one_line(payload["by"]["id"].as_str().unwrap_or_default());
+                let what = "what was written is taken back, unless all of it is in place";
+                self.line(&format!(
+                    "{} by {by}: {}; {what}",
+                    self.paint("1;33", "being cancelled"),
+                    text("reason")
+                ));
+            }
             "runtime.error" | "runtime.unavailable" | "runtime.timeout" | "schema.validation_failed" => {
                 self.line(&format!("{} {}", self.paint("31", "error:"), text("message")));
             }

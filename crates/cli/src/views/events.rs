@@ -49,7 +49,9 @@ fn what(event: &Value) -> String {
         "run.degraded" => field("reason"),
         "run.completed" => format!("after {} ms", text(&payload["metrics"]["wallMs"])),
         "run.failed" => format!("[{}] {}", field("code"), field("message")),
-        "run.cancelled" => format!("by {}: {}", text(&payload["by"]["id"]), field("reason")),
+        "run.cancelled" | "run.cancel.requested" => {
+            format!("by {}: {}", text(&payload["by"]["id"]), field("reason"))
+        }
         _ => {
             let said = ["message", "reason", "text", "status", "model", "summary", "approvalId", "commandId"];
             said.iter().map(|name| field(name)).find(|said| !said.is_empty()).unwrap_or_default()

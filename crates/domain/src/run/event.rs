@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::changes::{Applied, Applying, DiffReady};
+use super::command::{CancelRequested, CommandHeard, CommandReceived};
 use super::facts::*;
 use super::runtime::{RuntimeDied, RuntimeError, RuntimeStatus};
 use super::telling::{PlanUpdated, Reasoning, SecretsProjected};
@@ -93,6 +94,8 @@ events! {
     Cancelled(Cancelled) "run.cancelled"
     Degraded(Degraded) "run.degraded"
     CommandReceived(CommandReceived) "run.command.received"
+    CommandHeard(CommandHeard) "run.command.heard"
+    CancelRequested(CancelRequested) "run.cancel.requested"
     TurnStarted(TurnStarted) "run.turn.started"
     TurnEnded(TurnEnded) "run.turn.ended"
     MessageDelta(MessageDelta) "run.message.delta"

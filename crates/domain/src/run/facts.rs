@@ -405,37 +405,6 @@ pub struct Degraded {
     pub reason: String,
 }
 
-/// `run.command.received`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct CommandReceived {
-    /// Its id.
-    pub command_id: CommandId,
-    /// What.
-    pub command: CommandKind,
-    /// The text of a turn or a steer, as it is stored and as the agent gets it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub text: Option<String>,
-    /// Who.
-    pub actor: Who,
-}
-
-/// The instructions to a live run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum CommandKind {
-    /// A further turn, after the one that runs.
-    Turn,
-    /// A word into the turn that runs.
-    Steer,
-    /// The end of the turn that runs.
-    Interrupt,
-    /// The end of a run that is kept open, as soon as no turn runs or waits.
-    Finish,
-}
-
 /// `run.turn.started`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

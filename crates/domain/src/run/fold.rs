@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::Usage;
+use super::command::{CancelRequested, CommandKind, CommandReceived};
 use super::event::RunEvent;
 use super::facts::*;
 use super::review::Review;
@@ -14,6 +15,8 @@ use crate::{ApprovalId, Artifact, CommandId, RunId, Timestamp, is_relative};
 
 /// The most turns that wait in a run.
 pub const QUEUED_TURNS_MAX: usize = 64;
+/// The most words that are on their way to the agent.
+pub const UNHEARD_MAX: usize = 64;
 /// The most steps that are open at a time; of further ones only the count is kept.
 const OPEN_STEPS_MAX: usize = 64;
 /// How much of the last message is kept beside the log.
@@ -59,6 +62,12 @@ pub struct Run {
     /// Whether somebody said that it is not to be kept open any longer.
     #[serde(skip_serializing_if = "is_false", default)]
     pub finishing: bool,
+    /// Why what is being applied is to be stopped.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stopping: Option<Stopping>,
+    /// What was said into the turn that runs, and is not known to have been heard; in order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub unheard: Vec<Unheard>,
     /// Turns that wait.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub queued: Vec<QueuedTurn>,
@@ -97,6 +106,27 @@ pub struct QueuedTurn {
     pub command_id: CommandId,
     /// Its text.
     pub text: String,
+}
+
+/// A word into the turn that runs, or its end, on its way to the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unheard {
+    /// The command.
+    pub command_id: CommandId,
+    /// What is said; nothing where the turn is to end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub text: Option<String>,
+}
+
+/// Why what is being applied is to be stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Stopping {
+    /// Somebody ends the run.
+    Cancelled(CancelRequested),
+    /// It takes longer than it may.
+    Late,
 }
 
 /// A step that was begun and has no result.
@@ -184,6 +214,8 @@ impl Run {
             interrupted_by: None,
             idle_since: None,
             finishing: false,
+            stopping: None,
+            unheard: Vec::new(),
             queued: Vec::new(),
             open_steps: BTreeMap::new(),
             grants: Vec::new(),
@@ -214,6 +246,7 @@ impl Run {
         }
         if next.is_terminal() {
             (self.turn_active, self.queued, self.grants) = (false, Vec::new(), Vec::new());
+            (self.stopping, self.unheard) = (None, Vec::new());
         }
         self.state = next;
         Ok(self)
@@ -273,14 +306,22 @@ impl Run {
                 self.degraded.push(degraded.reason.clone());
             }
             E::CommandReceived(command) => self.queue(command),
+            E::CommandHeard(heard) => self.unheard.retain(|word| word.command_id != heard.command_id),
+            E::CancelRequested(requested) => self.stopping = Some(Stopping::Cancelled(requested.clone())),
+            E::RuntimeTimeout(_) if matches!(self.state, RunState::Applying { .. }) => {
+                self.stopping.get_or_insert(Stopping::Late);
+            }
+            E::Applied(_) => self.stopping = self.stopping.take().filter(|why| *why != Stopping::Late),
             E::TurnStarted(started) => {
                 (self.turn_active, self.interrupted_by) = (true, None);
+                self.unheard.clear();
                 self.turns = self.turns.saturating_add(1);
                 self.queued.retain(|turn| Some(turn.command_id) != started.command_id);
             }
             E::TurnEnded(_) => {
                 (self.turn_active, self.deaths) = (false, 0);
                 self.open_steps.clear();
+                self.unheard.clear();
             }
             E::MessageCompleted(message) => {
                 let end = message.text.floor_char_boundary(RESPONSE_BYTES_MAX);
@@ -321,6 +362,9 @@ impl Run {
             CommandKind::Interrupt => self.interrupted_by = Some(command.actor.clone()),
             CommandKind::Finish => self.finishing = true,
             CommandKind::Turn | CommandKind::Steer => {}
+        }
+        if command.until_heard && self.unheard.len() < UNHEARD_MAX {
+            self.unheard.push(Unheard { command_id: command.command_id, text: command.text.clone() });
         }
         if let (CommandKind::Turn, Some(text)) = (command.command, &command.text)
             && self.queued.len() < QUEUED_TURNS_MAX
@@ -386,6 +430,7 @@ impl RunEvent {
             E::Failed(failed) => {
                 &[("message", &failed.failure.message), ("recovery", &failed.failure.recovery)]
             }
+            E::CancelRequested(requested) => &[("by", &requested.by.id), ("reason", &requested.reason)],
             E::Cancelled(cancelled) => &[("by", &cancelled.by.id), ("reason", &cancelled.reason)],
             E::Degraded(degraded) => &[("reason", &degraded.reason)],
             E::ArtifactReady(artifact) => match artifact.lacks() {

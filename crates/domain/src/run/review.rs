@@ -65,13 +65,15 @@ pub enum Work {
     Review,
     /// What was approved is applied.
     Apply(ApprovalId),
+    /// Applying it was stopped: what is not all in place is taken back.
+    TakeBack,
 }
 
 impl Run {
     /// What is to be done next, while it is active. `reviewed` says whether it has a checkout that is looked at.
     pub fn work(&self, reviewed: bool) -> Work {
         if let RunState::Applying { approval_id } = self.state {
-            return Work::Apply(approval_id);
+            return if self.stopping.is_some() { Work::TakeBack } else { Work::Apply(approval_id) };
         }
         let agent_is_done = self.is_idle() && self.kept_open_until().is_none();
         let reviewed = reviewed && agent_is_done && self.state == RunState::Running;
@@ -122,6 +124,7 @@ impl Run {
             E::Failed(_) if matches!(review.status, ApplyStatus::Applying | ApplyStatus::Approved) => {
                 review.status = ApplyStatus::Failed;
             }
+            E::Cancelled(_) if review.status == ApplyStatus::Applying => review.status = ApplyStatus::Failed,
             _ => {}
         }
     }

@@ -204,6 +204,8 @@ const fn is_note(event: &RunEvent) -> bool {
             | E::GateJudged(_)
             | E::Degraded(_)
             | E::CommandReceived(_)
+            | E::CommandHeard(_)
+            | E::CancelRequested(_)
             | E::TurnStarted(_)
             | E::TurnEnded(_)
             | E::MessageDelta(_)

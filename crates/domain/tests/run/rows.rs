@@ -2,7 +2,9 @@
 //!
 //! Each line of `tests/golden/run.jsonl` is an event and what it changes in the row; a field that goes away is null.
 
-use runyard_domain::run::{Illegal, QUEUED_TURNS_MAX, Resolution, Run, RunEvent};
+use runyard_domain::run::{
+    Illegal, QUEUED_TURNS_MAX, Resolution, Run, RunEvent, Stopping, UNHEARD_MAX, Work,
+};
 use runyard_domain::{RunId, Timestamp};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -90,6 +92,8 @@ fn an_event_that_says_nothing_where_it_must_is_refused() {
         ("run.approval.resolved", &resolved, "decidedBy", "/decidedBy/id"),
         ("run.applying", &applying, "digest", "/digest"),
         ("run.degraded", &json!({"reason": "x"}), "reason", "/reason"),
+        ("run.cancel.requested", &json!({"by": person, "reason": "x"}), "by", "/by/id"),
+        ("run.cancel.requested", &json!({"by": person, "reason": "x"}), "reason", "/reason"),
     ] {
         let mut payload = payload.clone();
         *payload.pointer_mut(place).unwrap() = json!(" ");
@@ -122,6 +126,14 @@ fn what_a_row_holds_is_bounded() {
     let run = after(running(), (0..QUEUED_TURNS_MAX + 5).map(turn));
     assert_eq!(run.queued.len(), QUEUED_TURNS_MAX);
 
+    let word = |number: usize| {
+        let ("run.command.received", mut payload) = turn(number) else { unreachable!() };
+        (payload["command"], payload["untilHeard"]) = (json!("steer"), json!(true));
+        ("run.command.received", payload)
+    };
+    let run = after(running(), (0..UNHEARD_MAX + 5).map(word));
+    assert_eq!(run.unheard.len(), UNHEARD_MAX);
+
     let call = |number: usize| {
         let name = format!("call-{number}");
         ("run.tool.call", json!({"call": name, "tool": "shell", "summary": "ls", "idempotent": false}))
@@ -131,6 +143,60 @@ fn what_a_row_holds_is_bounded() {
     let long = "é".repeat(16 * 1024);
     let run = after(running(), [("run.message.completed", json!({"item": "m1", "text": long}))]);
     assert_eq!((run.response.len(), run.response.chars().count()), (16 * 1024, 8 * 1024));
+}
+
+/// What is said into a turn is on its way until the agent has it, or the turn is over. Logs of before that hold none of it.
+#[test]
+fn c22_a_word_is_on_its_way_until_it_is_heard_or_its_turn_is_over() {
+    let id = |number: u32| format!("cmd_{number:032x}");
+    let actor = json!({"id": "ada", "kind": "person"});
+    let said = |number: u32, text: Option<&str>, until_heard: bool| {
+        let command = if text.is_some() { "steer" } else { "interrupt" };
+        let payload = json!({"commandId": id(number), "command": command, "text": text, "untilHeard": until_heard,
+            "actor": actor});
+        ("run.command.received", payload)
+    };
+    let unheard = |run: &Run| -> Vec<(String, Option<String>)> {
+        run.unheard.iter().map(|word| (word.command_id.to_string(), word.text.clone())).collect()
+    };
+    let told = [said(1, Some("Before."), false), said(2, Some("Be brief."), true), said(3, None, true)];
+    let run = after(running(), told);
+    assert_eq!(unheard(&run), [(id(2), Some("Be brief.".to_owned())), (id(3), None)]);
+    let heard = after(run.clone(), [("run.command.heard", json!({"commandId": id(2)}))]);
+    assert_eq!(unheard(&heard), [(id(3), None)]);
+    for end in [
+        ("run.turn.ended", json!({"outcome": "interrupted"})),
+        ("run.turn.started", json!({})),
+        ("run.cancelled", json!({"by": actor, "reason": "r", "metrics": {"wallMs": 1, "activeMs": 1}})),
+    ] {
+        assert_eq!(unheard(&after(run.clone(), [end])), []);
+    }
+}
+
+/// What is being applied is stopped by a person or by its deadline; a person's word counts, and what is in place counts for both.
+// clause: C02
+#[test]
+fn c02_an_apply_that_is_to_stop_is_taken_back_and_nothing_else_is_to_be_done_for_the_run() {
+    let approval =
+        story().find(|line| line.kind == "run.approval.requested").unwrap().payload["approvalId"].clone();
+    let by = json!({"id": "ada", "kind": "person"});
+    let applying = || ("run.applying", json!({"approvalId": approval, "digest": "d"}));
+    let applied = || ("run.applied", json!({"approvalId": approval, "digest": "d"}));
+    let requested = || ("run.cancel.requested", json!({"by": by, "reason": "No."}));
+    let late = || ("runtime.timeout", json!({"message": "late", "retrying": false}));
+    let person = |run: &Run| matches!(&run.stopping, Some(Stopping::Cancelled(told)) if told.reason == "No.");
+
+    let run = after(running(), [applying()]);
+    assert!(matches!(run.work(true), Work::Apply(_)));
+    let timed_out = after(run.clone(), [late()]);
+    assert_eq!((&timed_out.stopping, timed_out.work(true)), (&Some(Stopping::Late), Work::TakeBack));
+    let both = [after(run.clone(), [late(), requested()]), after(run.clone(), [requested(), late()])];
+    assert!(both.iter().all(|run| person(run) && run.work(true) == Work::TakeBack));
+    // It was in place first: a deadline is forgotten, a person's word is not.
+    assert_eq!(after(timed_out, [applied()]).stopping, None);
+    assert!(person(&after(run, [requested(), applied()])));
+    // Elsewhere a backend's timeout stops nothing that is applied.
+    assert_eq!(after(running(), [late()]).stopping, None);
 }
 
 #[test]

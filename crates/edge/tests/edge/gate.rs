@@ -2,7 +2,9 @@
 
 use runyard_backend::link::{Report, ToEdge};
 use runyard_backend::{Answer, Command, Ending, Signal};
-use runyard_domain::gate::{Effect, Policy, Preset, Request, Risk, Rule, RuleKind, RuleText, Scope};
+use runyard_domain::gate::{
+    Effect, Policy, Preset, Question, Request, Risk, Rule, RuleKind, RuleText, Scope,
+};
 use runyard_domain::run::FailureKind;
 use runyard_domain::{Approval, ApprovalId, Network, Sandbox};
 
@@ -199,6 +201,18 @@ async fn j07_what_holds_one_of_our_placeholders_is_never_written_or_run() {
         let (allowed, reason) = judged(&mut hub, &mut puppet, key, request).await;
         assert!(!allowed && reason.starts_with("redacted_content: "), "{reason}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn c12_a_question_whose_schema_refers_to_itself_is_asked_of_nobody() {
+    let place = Place::new().await;
+    let mut hub = place.link().await;
+    let mut puppet = hub.start(place.open(1)).await;
+    let question = |answer_schema| Request::Question(Question { prompt: "Which?".into(), answer_schema });
+    let endless = question(serde_json::json!({"items": {"$ref": "#"}}));
+    let (allowed, reason) = judged(&mut hub, &mut puppet, "q1", endless).await;
+    assert!(!allowed && reason.contains("refers to itself"), "{reason}");
+    asked(&mut hub, &mut puppet, "q2", question(serde_json::json!({"type": "string"}))).await;
 }
 
 #[tokio::test(start_paused = true)]

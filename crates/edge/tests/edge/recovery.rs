@@ -104,15 +104,17 @@ async fn last_word(place: &Place, open: &OpenRun) -> Report {
     hub.send(ToEdge::Open(Box::new(open.clone()))).await;
     loop {
         let report = hub.report().await;
-        if matches!(report, Report::Diff { .. } | Report::Applied { .. } | Report::Failed { .. }) {
+        if matches!(
+            report,
+            Report::Diff { .. } | Report::Applied { .. } | Report::TakenBack | Report::Failed { .. }
+        ) {
             return report;
         }
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn c22_c13_what_was_applied_when_a_process_died_is_so_though_the_checkout_was_collected_since() {
-    let place = Place::new().await;
+/// A run whose agent changed a file, and a second one that is to apply that: with what names the changes and their applying.
+async fn changed(place: &Place) -> (OpenRun, OpenRun, impl Fn(Option<String>) -> Work) {
     let source = place.open(1);
     {
         let mut hub = place.link().await;
@@ -122,8 +124,8 @@ async fn c22_c13_what_was_applied_when_a_process_died_is_so_though_the_checkout_
     let changes = ChangesOf { run: source.run, undo: false };
     let mut open = place.open(2);
     open.work = Work::Review { changes };
-    let Report::Diff { digest, .. } = last_word(&place, &open).await else { panic!("nothing changed") };
-    let apply = |begun| Work::Apply {
+    let Report::Diff { digest, .. } = last_word(place, &open).await else { panic!("nothing changed") };
+    let apply = move |begun| Work::Apply {
         changes,
         approval: ApprovalId::from_parts(1, &[1; 10]),
         digest: digest.clone(),
@@ -132,7 +134,48 @@ async fn c22_c13_what_was_applied_when_a_process_died_is_so_though_the_checkout_
         begun,
         message: String::new(),
     };
-    (open.stage, open.generation, open.work) = (Stage::Running, 2, apply(None));
+    open.stage = Stage::Running;
+    (source, open, apply)
+}
+
+// clause: C02
+#[tokio::test(start_paused = true)]
+async fn c02_what_is_stopped_before_it_is_in_place_is_taken_back_and_what_is_in_place_is_said_to_be() {
+    let place = Place::new().await;
+    let before = fs::read_to_string(place.root().join("file")).unwrap();
+    let (source, mut open, apply) = changed(&place).await;
+    let take_back = |begun: &str| {
+        let changes = ChangesOf { run: source.run, undo: false };
+        Work::TakeBack { changes, to: ApplyTo::Files, begun: begun.to_owned() }
+    };
+    (open.generation, open.work) = (2, apply(None));
+    let mut hub = place.link().await;
+    hub.send(ToEdge::Open(Box::new(open.clone()))).await;
+    let begins = hub.batch().await;
+    let [Report::Applying { digest: part, .. }] = &begins.reports[..] else { panic!("{begins:?}") };
+    // Nothing is written before the hub knows that it begins.
+    hub.send(ToEdge::StopApplying { run: open.run, generation: 2 }).await;
+    hub.recorded(&begins).await;
+    assert_eq!(hub.report().await, Report::TakenBack);
+    assert_eq!(fs::read_to_string(place.root().join("file")).unwrap(), before);
+    drop(hub);
+    // Whoever asks again hears the same.
+    (open.generation, open.work) = (3, take_back(part));
+    assert_eq!(last_word(&place, &open).await, Report::TakenBack);
+
+    (open.generation, open.work) = (4, apply(None));
+    assert!(matches!(last_word(&place, &open).await, Report::Applied { .. }));
+    (open.generation, open.work) = (5, take_back(part));
+    let in_place = Report::Applied { digest: part.clone(), commit: None };
+    assert_eq!(last_word(&place, &open).await, in_place);
+    assert_eq!(fs::read_to_string(place.root().join("file")).unwrap(), "changed by the agent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn c22_c13_what_was_applied_when_a_process_died_is_so_though_the_checkout_was_collected_since() {
+    let place = Place::new().await;
+    let (source, mut open, apply) = changed(&place).await;
+    (open.generation, open.work) = (2, apply(None));
     let Report::Applied { digest: part, .. } = last_word(&place, &open).await else { panic!("not applied") };
 
     // Nobody heard that it was, and since it is in the person's files the checkout could go.

@@ -5,6 +5,7 @@ import { act, cleanup, fireEvent, render, renderHook, screen } from "@testing-li
 import type { ReactNode } from "react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { EdgeState } from "../src/app/nav";
+import { EndCard } from "../src/pages/run/end-card";
 import { RunHead } from "../src/pages/run/header";
 import { Strip } from "../src/pages/run/rail";
 import type { Reading } from "../src/pages/run/run-context";
@@ -42,6 +43,20 @@ const EVENTS = [
   event(5, "run.started", { backendKind: "scripted", protocol: "script", checks: { workspace: "ok" } }),
 ];
 const CANCELLED = [...EVENTS, event(6, "run.cancelled", { by: PERSON, reason: "Enough.", metrics: { wallMs: 1, activeMs: 1 } })];
+
+const asked = { kind: "apply", digest: "d", stats: { files: 1, insertions: 1, deletions: 0 } };
+const APPLYING = [
+  ...EVENTS,
+  event(6, "run.diff.ready", { base: "b", target: "t", paths: ["a"], summary: "1 file", digest: "d" }),
+  event(7, "run.approval.requested", {
+    approvalId: "apr_1", key: "review", request: asked, redacted: false, digest: "d", risk: "medium", reason: "r",
+    workspace: { id: "wsp_1", label: "shop" }, actor: { id: "demo", kind: "agent", runId: "run_1" }, expiresAt: "2026-11-17T08:00:00.000Z",
+  }),
+  event(8, "run.approval.resolved", { approvalId: "apr_1", resolution: "approved", decidedBy: PERSON }),
+  event(9, "run.applying", { approvalId: "apr_1", digest: "d" }),
+];
+const CANCELLING = [...APPLYING, event(10, "run.cancel.requested", { by: PERSON, reason: "Enough." })];
+const ENDED = { by: PERSON, reason: "Enough.", metrics: { wallMs: 1, activeMs: 1 } };
 
 const snapshot = (events: RunEvent[], link: Link = LIVE): RunSnapshot => ({ id: "run_1", link, rev: events.length, view: foldRun(events) });
 
@@ -191,6 +206,17 @@ describe("the head of a run", () => {
     expect([state(), marked()]).toEqual(["cancelled", null]);
   });
 
+  it("can be cancelled while something is applied, says what happens then, and takes it once", () => {
+    const { rerender } = render(head(APPLYING), { wrapper });
+    expect(state()).toBe("applying");
+    for (const name of ["Message the agent", "Interrupt"]) expect(button(name).getAttribute("title"), name).toBe("What was approved is being applied.");
+    fireEvent.click(button("Cancel run…"));
+    expect(document.body.textContent).toContain("What was written by now is taken back, unless all of it is in place.");
+    fireEvent.click(button("Keep it running"));
+    rerender(head(CANCELLING));
+    expect(button("Cancel run…").getAttribute("title")).toBe("The cancel is on its way.");
+  });
+
   it("says why a cancel was refused after its window was closed", async () => {
     render(head(EVENTS), { wrapper });
     fireEvent.click(button("Cancel run…"));
@@ -206,6 +232,14 @@ describe("the head of a run", () => {
     expect(document.body.textContent).toContain("CONFLICT");
     expect(button("Cancel run…").hasAttribute("aria-disabled")).toBe(false);
   });
+});
+
+it.each([
+  ["was in place before it could be stopped", "stays there", [event(11, "run.applied", { approvalId: "apr_1", digest: "d" }), event(12, "run.cancelled", ENDED)]],
+  ["was taken back", "was not applied", [event(11, "run.cancelled", ENDED)]],
+])("the end of a run that was cancelled while it applied says that it %s", (_, words, ends) => {
+  render(<EndCard run={{ id: "run_1", snapshot: snapshot([...CANCELLING, ...ends]), reading: null }} />, { wrapper });
+  expect(document.body.textContent).toContain(words);
 });
 
 it("an effect that is on its way cannot be kept from happening by its window", () => {

@@ -93,6 +93,7 @@ function view(state: RunState, list: readonly Row[] = [], more: Partial<RunView>
     usage: null,
     time: { workingMs: 0, waitingMs: 0, preparingMs: 0 },
     failure: null,
+    cancelRequested: null,
     cancelled: null,
     completed: null,
     missing: [],
@@ -345,10 +346,33 @@ describe("what may be said to a run", () => {
     expect(refusal(running, "finish", true)).toBe("run.refused.notKeptOpen");
     expect(refusal(view("running", [], { executionPolicy: policy }), "finish", true)).toBeUndefined();
     expect(refusal(view("running"), "steer", true)).toBe("run.refused.noTurn");
-    expect(refusal(view("needs_approval", [], { turnActive: true }), "interrupt", true)).toBe("run.refused.waits");
-    expect(refusal(view("applying"), "cancel", true)).toBe("run.refused.applying");
+    expect(refusal(view("needs_approval", [], { turnActive: true }), "interrupt", true)).toBeUndefined();
     expect(refusal(view("completed"), "turn", true)).toBe("run.refused.ended");
     expect(refusal(running, "cancel", false)).toBe("run.refused.permission");
+  });
+});
+
+describe("a run that applies something", () => {
+  const cancelRequested = { by: { id: "owner", kind: "person" }, reason: "Not now." } as const;
+  const deeds = ["turn", "steer", "interrupt", "finish", "cancel"] as const;
+  const refused = (shown: RunView, mayWrite = true) => deeds.map((deed) => refusal(shown, deed, mayWrite));
+
+  it("can be cancelled, and be told nothing else", () => {
+    expect(refused(view("applying"))).toEqual([...Array(4).fill("run.refused.applying"), undefined]);
+    expect(refusal(view("applying"), "cancel", false)).toBe("run.refused.permission");
+  });
+
+  it("is cancelled once", () => {
+    const shown = view("applying", [], { cancelRequested });
+    expect(refused(shown)).toEqual([...Array(4).fill("run.refused.applying"), "run.refused.cancelling"]);
+    expect(refusal(view("cancelled", [], { cancelRequested }), "cancel", true)).toBe("run.refused.ended");
+    expect([happening(view("applying")).kind, happening(shown).kind]).toEqual(["state", "cancelling"]);
+    expect(happening(view("cancelled", [], { cancelRequested })).kind).toBe("ended");
+  });
+
+  it("says in its transcript who cancels, and why", () => {
+    const rows = rowsOf([row(1, { kind: "cancelling", requested: cancelRequested }), row(2, { kind: "heard" })]);
+    expect(transcriptOf(rows, "demo", 9).entries).toMatchObject([{ sequence: 1, who: "owner", text: "Cancelling:", note: "Not now." }]);
   });
 });
 

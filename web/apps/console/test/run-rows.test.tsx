@@ -36,6 +36,15 @@ describe("the bar below the timeline", () => {
     expect(keys(view({ state: "failed" }), false)).toBe(1);
     expect(keys(view({ state: "failed" }), true)).toBe(0);
   });
+
+  it("says that what is applied is being cancelled", () => {
+    const requested = { by: { id: "ada", kind: "person" }, reason: "Not now." } as const;
+    const shown = (more: Partial<RunView>): string =>
+      render(<FollowBar view={view({ state: "applying", ...more })} runId="run_1" following fresh={0} onFollow={nothing} />).container.textContent;
+    expect(shown({ cancelRequested: requested })).toContain("Cancelling: what was written is taken back");
+    cleanup();
+    expect(shown({})).not.toContain("Cancelling");
+  });
 });
 
 describe("a row", () => {
@@ -82,6 +91,30 @@ describe("a row", () => {
     cleanup();
     await setLanguage("zh");
     expect(textOf({ ...frame, kind: "thread" })).toContain("已记录对话");
+  });
+
+  it("of a word says whether it is still on its way", () => {
+    const command = { commandId: "cmd_1", command: "steer", text: "Be brief.", actor: { id: "ada", kind: "person" } } as const;
+    expect(textOf({ ...frame, kind: "command", command, unheard: true })).toContain("by ada· on its way to the agent");
+    cleanup();
+    expect(textOf({ ...frame, kind: "command", command })).not.toContain("on its way");
+    cleanup();
+    expect(textOf({ ...frame, kind: "heard" })).toContain("Heard by the agent");
+  });
+
+  it("of a cancel while something is applied says what happens, who wanted it and why", async () => {
+    const requested = { by: { id: "ada", kind: "person" }, reason: "Not now." } as const;
+    const text = textOf({ ...frame, kind: "cancelling", requested });
+    for (const part of ["Cancelling:", "what was written is taken back", "by ada", "Not now."]) expect(text).toContain(part);
+    cleanup();
+    await setLanguage("zh");
+    expect(textOf({ ...frame, kind: "cancelling", requested })).toContain("正在取消：");
+  });
+
+  it("of an apply that took too long says so in the reader's language", async () => {
+    await setLanguage("zh");
+    const error = { message: "Applying took longer than allowed, and what was written by then is taken back.", retrying: false };
+    expect(textOf({ ...frame, kind: "runtime", error })).toContain("应用更改超过了允许的时间");
   });
 
   it("of a patch names its one file once", () => {

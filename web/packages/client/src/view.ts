@@ -5,6 +5,7 @@ import type {
   ApprovalRequested,
   ApprovalResolved,
   ArtifactReady,
+  CancelRequested,
   Cancelled,
   Carries,
   CommandReceived,
@@ -102,7 +103,11 @@ export type RowContent =
   /** `asked`: only the question; the decision came long after it and has a row of its own. */
   | { kind: "approval"; approval: ApprovalEntry; asked?: true }
   | { kind: "judged"; judged: GateJudged }
-  | { kind: "command"; command: CommandReceived }
+  /** `unheard`: it is on its way to the agent. */
+  | { kind: "command"; command: CommandReceived; unheard?: true }
+  /** The agent has a word whose command has no row. */
+  | { kind: "heard" }
+  | { kind: "cancelling"; requested: CancelRequested }
   | { kind: "artifact"; artifact: ArtifactReady }
   | { kind: "preview"; preview: PreviewReady }
   | { kind: "lifecycle"; state: RunState }
@@ -167,6 +172,8 @@ export interface RunView {
   /** How long it worked, waited for people, and prepared, up to lastAt. */
   time: { workingMs: number; waitingMs: number; preparingMs: number };
   failure: Failure | null;
+  /** Somebody cancels while something is applied; the run ends soon. */
+  cancelRequested: CancelRequested | null;
   cancelled: Cancelled | null;
   completed: Completed | null;
   /** Gaps that could not be fetched. */

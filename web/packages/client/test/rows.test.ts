@@ -3,10 +3,17 @@
 
 import { describe, expect, it } from "vitest";
 import { foldRun, isQuiet, RunFold, timeUntil, type RunView } from "../src/index.js";
-import { fixtures, Log, rowsOf } from "./support/events.js";
+import { fixtures, Log, PERSON, rowsOf } from "./support/events.js";
 
 function kinds(log: Log): string[] {
   return rowsOf(foldRun(log.events)).slice(5).map((row) => row.kind);
+}
+
+/** A run whose changes are being applied. */
+function applying(): Log {
+  const log = new Log().running().add("run.diff.ready", { base: "b", target: "t", paths: ["a"], summary: "1 file", digest: "d" });
+  const request = { kind: "apply", digest: "d", stats: { files: 1, insertions: 1, deletions: 0 } };
+  return log.ask("apr_1", "review", request).answer("apr_1").add("run.applying", { approvalId: "apr_1", digest: "d" });
 }
 
 describe("a timeline", () => {
@@ -179,6 +186,67 @@ describe("a timeline", () => {
       { kind: "turn", number: 2, command },
     ]);
     expect(foldRun(log.events)).toMatchObject({ turns: 2, turnActive: true });
+  });
+
+  it("says of a word that it is on its way until the agent has it, in the row of the word", () => {
+    const log = new Log().running().add("run.turn.started", {});
+    const command = (name: string) => ({ commandId: name, command: "steer", text: "Be brief.", untilHeard: true, actor: PERSON });
+    log.add("run.command.received", command("cmd_1")).add("run.command.received", command("cmd_2")).add("run.file.read", { path: "a" });
+    const waiting = rowsOf(foldRun(log.events)).slice(6);
+    expect(waiting).toMatchObject([{ kind: "command", unheard: true }, { kind: "command", unheard: true }, { kind: "read" }]);
+    log.add("run.command.heard", { commandId: "cmd_1" }, 90);
+    const view = foldRun(log.events);
+    expect(kinds(log)).toEqual(["turn", "command", "command", "read", "gap"]);
+    expect(rowsOf(view)[6]).toMatchObject({ first: 7, last: 10, command: command("cmd_1") });
+    expect(rowsOf(view)[6]).not.toHaveProperty("unheard");
+    expect(rowsOf(view)[7]).toHaveProperty("unheard");
+    expect(view.rows.indexOf(10)).toBe(6);
+  });
+
+  it.each([
+    ["run.turn.ended", { outcome: "completed" }],
+    ["run.turn.started", {}],
+    ["run.cancelled", { by: PERSON, reason: "Enough.", metrics: {} }],
+  ])("lets no word be on its way after %s", (type, payload) => {
+    const log = new Log().running().add("run.turn.started", {});
+    log.add("run.command.received", { commandId: "cmd_1", command: "interrupt", untilHeard: true, actor: PERSON }).add(type, payload);
+    expect(rowsOf(foldRun(log.events))[6]).not.toHaveProperty("unheard");
+  });
+
+  it("says of commands of earlier logs nothing about their way", () => {
+    const log = new Log().running().add("run.command.received", { commandId: "cmd_1", command: "steer", text: "Hm.", actor: PERSON });
+    expect(rowsOf(foldRun(log.events))[5]).not.toHaveProperty("unheard");
+  });
+
+  it("puts what the agent heard to the row before it where the word has none, or by itself after a while", () => {
+    const log = new Log().running().add("run.file.read", { path: "a" }).add("run.command.heard", { commandId: "cmd_1" });
+    log.add("run.command.heard", { commandId: "cmd_2" }, 90);
+    const view = foldRun(log.events);
+    expect(kinds(log)).toEqual(["read", "gap", "heard"]);
+    expect(rowsOf(view).filter((row) => !isQuiet(row)).map((row) => row.kind)).toEqual(["read", "gap"]);
+    expect([6, 7, 8].map((sequence) => view.rows.indexOf(sequence))).toEqual([5, 5, 7]);
+  });
+
+  it("shows who cancels while something is applied, and why", () => {
+    const requested = { by: PERSON, reason: "Not now." };
+    const log = applying().add("run.cancel.requested", requested);
+    const view = foldRun(log.events);
+    expect(view).toMatchObject({ state: "applying", cancelRequested: requested, cancelled: null, degraded: [] });
+    expect(rowsOf(view).at(-1)).toMatchObject({ kind: "cancelling", requested });
+    expect(foldRun(applying().events).cancelRequested).toBeNull();
+    log.add("run.cancelled", { ...requested, metrics: {} });
+    expect(foldRun(log.events)).toMatchObject({ state: "cancelled", cancelRequested: requested, review: { status: "failed" } });
+  });
+
+  it("leaves what was all in place before it could be cancelled applied", () => {
+    const log = applying().add("run.cancel.requested", { by: PERSON, reason: "Not now." });
+    log.add("run.applied", { approvalId: "apr_1", digest: "d" }).add("run.cancelled", { by: PERSON, reason: "Not now.", metrics: {} });
+    expect(foldRun(log.events)).toMatchObject({ state: "cancelled", review: { status: "applied" } });
+  });
+
+  it("believes no cancel without a reason", () => {
+    const log = applying().add("run.cancel.requested", { by: PERSON, reason: " " });
+    expect(foldRun(log.events)).toMatchObject({ cancelRequested: null, degraded: [{ reason: "illegal:applying:run.cancel.requested" }] });
   });
 
   it("c06 shows what it does not know, and what it cannot read, without losing its place", () => {

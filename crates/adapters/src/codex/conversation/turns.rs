@@ -106,13 +106,15 @@ impl Conversation {
     pub(super) fn turn_is_over(&mut self) {
         let Stage::Cleaning { outcome } = self.stage else { return };
         self.stage = Stage::Idle;
+        self.words.clear();
         self.signals.extend(self.translation.close());
         self.signals.push(Signal::TurnEnded { outcome });
     }
 
-    pub(super) fn steer(&mut self, text: &str) {
+    /// Says something into the turn, or says why it cannot.
+    pub(super) fn steer(&mut self, text: &str) -> Result<(), &'static str> {
         let Stage::Turn(running) = &self.stage else {
-            return self.error("no turn runs that could take the word".to_owned());
+            return Err("no turn runs that could take the word");
         };
         match (&mut self.again, &running.id) {
             // It is told with what is asked again.
@@ -126,7 +128,18 @@ impl Conversation {
                     json!({ "threadId": self.thread, "expectedTurnId": turn, "input": [said(text)] });
                 self.call(Call::Steer, params);
             }
-            (None, None) => self.error("the turn that could take the word has not begun".to_owned()),
+            (None, None) => return Err("the turn that could take the word has not begun"),
+        }
+        Ok(())
+    }
+
+    /// These words are settled: codex has them on its thread, or does not take them.
+    pub(super) fn heard_words(&mut self, input: Option<&Value>) {
+        let texts = input.and_then(Value::as_array).into_iter().flatten().filter_map(|part| part.get("text"));
+        for text in texts {
+            let at = self.words.iter().position(|(_, word)| text == word);
+            let heard = at.and_then(|at| self.words.remove(at));
+            self.signals.extend(heard.map(|(command, _)| Signal::Heard { command }));
         }
     }
 
@@ -157,6 +170,12 @@ impl Running {
     fn is(&self, turn: &str) -> bool {
         self.id.as_deref().is_none_or(|id| id == turn)
     }
+}
+
+/// What codex shows of what it was told, once it is on its thread.
+pub(super) fn shown_input<'a>(method: &str, params: &'a Value) -> Option<&'a Value> {
+    let item = params.get("item").filter(|_| method == "item/completed")?;
+    item.get("content").filter(|_| item.get("type").is_some_and(|kind| kind == "userMessage"))
 }
 
 fn said(text: &str) -> Value {

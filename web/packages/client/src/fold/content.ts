@@ -22,6 +22,10 @@ export function single(event: KnownEvent, state: RunState | "unknown"): RowConte
       return { kind: "preview", preview: event.payload };
     case "run.thread.recorded":
       return { kind: "thread" };
+    case "run.command.heard":
+      return { kind: "heard" };
+    case "run.cancel.requested":
+      return { kind: "cancelling", requested: event.payload };
     case "run.secrets.projected":
       return { kind: "secrets", secrets: event.payload };
     case "run.degraded":
@@ -49,6 +53,7 @@ export function isQuiet(row: RowContent): boolean {
       return row.judged.effect === "allow";
     case "secrets":
     case "thread":
+    case "heard":
       return true;
     default:
       return false;

@@ -34,6 +34,7 @@ function said(event: KnownEvent): (string | undefined)[] {
       return [event.payload.digest];
     case "run.failed":
       return [event.payload.message, event.payload.recovery];
+    case "run.cancel.requested":
     case "run.cancelled":
       return [event.payload.by.id, event.payload.reason];
     case "run.degraded":

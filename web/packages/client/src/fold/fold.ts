@@ -40,6 +40,7 @@ const NOTHING: Told = {
   turnActive: false,
   usage: null,
   failure: null,
+  cancelRequested: null,
   cancelled: null,
   completed: null,
 };
@@ -200,6 +201,8 @@ export class RunFold {
         const { terminalStatus: _, step: __, metrics: ___, ...failure } = event.payload;
         return this.#set({ failure, turnActive: false });
       }
+      case "run.cancel.requested":
+        return this.#set({ cancelRequested: event.payload });
       case "run.cancelled":
         return this.#set({ cancelled: event.payload, turnActive: false });
       default:

@@ -37,6 +37,8 @@ const SHAPES: Record<EventType, Record<string, Shape>> = {
   "run.cancelled": { by: "record", reason: "text", metrics: "record" },
   "run.degraded": { reason: "text" },
   "run.command.received": { commandId: "text", command: "text", actor: "record" },
+  "run.command.heard": { commandId: "text" },
+  "run.cancel.requested": { by: "record", reason: "text" },
   "run.turn.started": {},
   "run.turn.ended": { outcome: "text" },
   "run.message.delta": { item: "text", text: "text", offset: "number" },

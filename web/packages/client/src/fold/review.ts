@@ -26,6 +26,8 @@ export function review(last: ReviewEntry | null, event: KnownEvent, turns: numbe
       return committed({ ...last, status: undoes ? "undone" : "applied" }, event.payload.commit);
     case "run.failed":
       return last.status === "applying" || last.status === "approved" ? { ...last, status: "failed" } : last;
+    case "run.cancelled":
+      return last.status === "applying" ? { ...last, status: "failed" } : last;
     default:
       return last;
   }

@@ -9,6 +9,7 @@ import { append, callOf, isQuiet, join, single } from "./content.js";
 import type { KnownEvent } from "./known.js";
 import { RowsBuilder } from "./rows.js";
 import { shareText } from "./share.js";
+import { isTerminal } from "./state.js";
 
 /** A row that may still change. */
 interface Draft extends RowFrame {
@@ -20,6 +21,11 @@ interface Draft extends RowFrame {
 interface OpenMessage {
   draft: Draft;
   text: GrowingText;
+}
+
+interface OpenWord {
+  draft: Draft;
+  command: CommandReceived;
 }
 
 interface OpenTool {
@@ -41,6 +47,8 @@ export class Timeline {
   readonly #messages = new Map<string, OpenMessage>();
   readonly #tools = new Map<string, OpenTool>();
   readonly #commands = new Map<string, CommandReceived>();
+  /** Words that are on their way to the agent, by the command. */
+  readonly #unheard = new Map<string, OpenWord>();
   /** The row that shows an approval, by its id. */
   readonly #approvalRows = new Map<string, Draft>();
   /** Approvals that have a row of their own, by the call that they may belong to. */
@@ -97,6 +105,9 @@ export class Timeline {
 
   /** Shows an event that is legal. `state` is where the run stands with it. */
   show(event: KnownEvent, state: RunState | "unknown"): void {
+    // What was said into a turn is not said any more after it.
+    const over = event.type === "run.turn.started" || event.type === "run.turn.ended" || isTerminal(state);
+    if (over) for (const commandId of this.#unheard.keys()) this.#settle(commandId);
     switch (event.type) {
       case "run.message.delta":
       case "run.message.completed":
@@ -122,8 +133,9 @@ export class Timeline {
       case "run.thread.recorded":
         return this.#beside(event, state);
       case "run.command.received":
-        this.#commands.set(event.payload.commandId, event.payload);
-        return this.note(event, { kind: "command", command: event.payload });
+        return this.#commanded(event);
+      case "run.command.heard":
+        return this.#heard(event, state);
       default:
         return this.note(event, single(event, state));
     }
@@ -162,6 +174,31 @@ export class Timeline {
     const last = this.#recent.at(-1);
     if (last === undefined || this.#passed !== null) return this.note(event, single(event, state));
     this.#add(last, event);
+  }
+
+  #commanded(event: Extract<KnownEvent, { type: "run.command.received" }>): void {
+    const command = event.payload;
+    this.#commands.set(command.commandId, command);
+    if (command.untilHeard !== true) return this.note(event, { kind: "command", command });
+    const draft = this.#row(event, () => ({ kind: "command", command, unheard: true }));
+    this.#unheard.set(command.commandId, { draft, command });
+  }
+
+  #heard(event: Extract<KnownEvent, { type: "run.command.heard" }>, state: RunState | "unknown"): void {
+    const draft = this.#settle(event.payload.commandId);
+    if (draft === undefined) return this.#beside(event, state);
+    this.#add(draft, event);
+  }
+
+  /** Lets a word be on its way no longer; gives its row. */
+  #settle(commandId: string): Draft | undefined {
+    const word = this.#unheard.get(commandId);
+    if (word === undefined) return undefined;
+    const { draft, command } = word;
+    this.#unheard.delete(commandId);
+    draft.content = () => ({ kind: "command", command });
+    this.#dirty.add(draft);
+    return draft;
   }
 
   #message(event: Extract<KnownEvent, { type: "run.message.delta" | "run.message.completed" }>): void {

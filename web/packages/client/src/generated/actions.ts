@@ -64,7 +64,10 @@ export interface HubActions {
   review_run: { input: ReviewRunInput; output: ReviewRunOutput };
   /** Apply what a run changed, after its end: a new run, which asks before it does. */
   run_apply: { input: RunApplyInput; output: RunApplyOutput };
-  /** End a run. What it waits for is withdrawn, and what it started is stopped. */
+  /**
+   * End a run. What it waits for is withdrawn, and what it started is stopped. While something is applied the run ends
+   * as soon as it is taken back, or found to be all in place.
+   */
   run_cancel: { input: RunCancelInput; output: RunCancelOutput };
   /**
    * Tell a live run something: a further turn, a word into the turn that runs, its end, or that the run is not to be
@@ -1399,7 +1402,7 @@ export interface RunView {
   cause?: string;
   /** What to do first. */
   recovery?: string;
-  /** What happened, or why somebody ended it. */
+  /** What happened, or why somebody ended it or is ending it. */
   message?: string;
   /** What is to be done. */
   task: TaskView;

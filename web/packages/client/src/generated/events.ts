@@ -742,6 +742,11 @@ export interface CommandReceived {
   command: CommandKind;
   /** The text of a turn or a steer, as it is stored and as the agent gets it. */
   text?: string;
+  /**
+   * Whether it is said to the agent again, until `run.command.heard` or the end of the turn. In logs of before that it
+   * never was.
+   */
+  untilHeard?: boolean;
   /** Who. */
   actor: Who;
 }
@@ -759,6 +764,23 @@ export type CommandKind =
   | "interrupt"
   /** The end of a run that is kept open, as soon as no turn runs or waits. */
   | "finish";
+
+/** `run.command.heard`: the agent has the word that was said to it, or it was told why not. It is not said again. */
+export interface CommandHeard {
+  /** The command. */
+  commandId: CommandId;
+}
+
+/**
+ * `run.cancel.requested`: somebody ends the run while something is applied. What is not all in place is taken back
+ * first.
+ */
+export interface CancelRequested {
+  /** Who. */
+  by: Who;
+  /** Why. */
+  reason: string;
+}
 
 /** `run.turn.started`. */
 export interface TurnStarted {
@@ -1211,6 +1233,8 @@ export interface Payloads {
   "run.cancelled": Cancelled;
   "run.degraded": Degraded;
   "run.command.received": CommandReceived;
+  "run.command.heard": CommandHeard;
+  "run.cancel.requested": CancelRequested;
   "run.turn.started": TurnStarted;
   "run.turn.ended": TurnEnded;
   "run.message.delta": MessageDelta;
@@ -1257,6 +1281,8 @@ export const EVENT_TYPES = [
   "run.cancelled",
   "run.degraded",
   "run.command.received",
+  "run.command.heard",
+  "run.cancel.requested",
   "run.turn.started",
   "run.turn.ended",
   "run.message.delta",

@@ -33,6 +33,8 @@ export const NOTES: ReadonlySet<EventType> = new Set<EventType>([
   "run.gate.judged",
   "run.degraded",
   "run.command.received",
+  "run.command.heard",
+  "run.cancel.requested",
   "run.turn.started",
   "run.turn.ended",
   "run.message.delta",

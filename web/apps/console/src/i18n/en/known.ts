@@ -70,7 +70,6 @@ export const known = {
   doesNotWork: "bubblewrap does not work here ({said})",
 
   // What cannot be relied on.
-  applyingLate: "Applying takes longer than allowed. It is not stopped half way: look at the edge and at the disk of the workspace.",
   silent: "The backend was silent for more than {ms} ms.",
   replanned: "the configuration of backend profile {profile} changed since the run was planned",
   noChange: "The checkout holds what can be no change: {paths}",
@@ -91,6 +90,9 @@ export const known = {
     "read-only: codex may run no command and change no file, since one that is accepted may run again outside its own sandbox",
   unasked: "codex did something for which it had not asked",
   typed: "codex typed into a command that runs, for which it does not ask",
+
+  // What took too long.
+  applyingLate: "Applying took longer than allowed, and what was written by then is taken back.",
 
   // What a run that carries changes is called, and what it takes back from and to.
   takeBack: "Take back the changes of {run}",

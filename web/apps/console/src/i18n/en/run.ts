@@ -35,9 +35,8 @@ export const run = {
     reading: "The run is still being read: what is shown is its past.",
     cancelling: "The cancel is on its way.",
     ended: "The run has ended. Start a new run in its session.",
-    applying: "What was approved is being applied, and cannot be stopped half way.",
+    applying: "What was approved is being applied.",
     notKeptOpen: "The run is not kept open, and ends by itself.",
-    waits: "Answer what it waits for, or cancel the run.",
     noTurn: "No turn is running.",
   },
   effect: {
@@ -60,6 +59,7 @@ export const run = {
   cancelTitle: "Cancel this run?",
   cancelMeans:
     "The agent is stopped and open approvals are withdrawn. Nothing more is applied; what it changed stays in its checkout.",
+  cancelMeansApplying: "What was written by now is taken back, unless all of it is in place.",
   cancelReason: "Reason",
   keepRunning: "Keep it running",
 
@@ -142,6 +142,8 @@ export const run = {
   oneFile: "1 file",
   files: "{count} files",
   failedRow: "Run failed",
+  onItsWay: "on its way to the agent",
+  cancellingMeans: "what was written is taken back, unless all of it is in place",
   retrying: "it is tried again",
   projected: { gateway: "held by the gateway", home: "as files" },
   gapPerson: "{time} without events · waiting for a person",
@@ -180,6 +182,8 @@ export const run = {
     died: "Runtime gone",
     secrets: "Secrets",
     thread: "Conversation recorded",
+    heard: "Heard by the agent",
+    cancelling: "Cancelling:",
     degraded: "Degraded",
     gap: "Gap",
     missing: "Missing",
@@ -191,6 +195,7 @@ export const run = {
     ended: "Ended at {time}",
     personOne: "Waiting for a person: 1 approval",
     personMany: "Waiting for a person: {count} approvals",
+    cancelling: "Cancelling: what was written is taken back, unless all of it is in place",
     writing: "Writing a message",
     model: "Model call in progress since {time}",
     idle: "Waiting for a further turn",
@@ -261,6 +266,7 @@ export const run = {
   whatIsLeft: "What is left",
   cancelledBy: "Cancelled by {who}",
   cancelledMeans: "The agent was stopped. What it changed stays in its checkout and was not applied.",
+  cancelledInPlace: "All of it was in place before it could be stopped, and stays there.",
   completedDiff: {
     unchanged: "Completed. Nothing was changed.",
     kept: "Completed. What it changed is kept in its checkout.",
@@ -297,7 +303,7 @@ export const run = {
     applying: "being applied",
     applied: "applied",
     rejected: "rejected",
-    failed: "could not be applied",
+    failed: "not applied",
     undone: "taken back",
   },
 

@@ -68,7 +68,6 @@ export const known: Translation<typeof en> = {
   notInstalled: "未安装 bubblewrap（apt install bubblewrap）",
   doesNotWork: "bubblewrap 在此无法工作（{said}）",
 
-  applyingLate: "应用更改的时间超过了允许的限度。它不会中途停止：请查看 Edge 以及工作区所在的磁盘。",
   silent: "后端超过 {ms} 毫秒没有动静。",
   replanned: "后端配置 {profile} 在 Run 计划之后有改动",
   noChange: "检出副本中有无法作为更改的内容：{paths}",
@@ -87,6 +86,8 @@ export const known: Translation<typeof en> = {
   noStep: "只读：codex 不能运行命令，也不能更改文件，因为被接受的操作可能在其自身沙箱之外再次运行",
   unasked: "codex 做了一件没有询问过的事",
   typed: "codex 向正在运行的命令输入了内容，而它不会为此询问",
+
+  applyingLate: "应用更改超过了允许的时间，此前已写入的内容将被撤回。",
 
   takeBack: "撤回 {run} 的更改",
   applied: "已应用的状态",

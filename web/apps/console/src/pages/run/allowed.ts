@@ -8,24 +8,23 @@ export type Deed = "turn" | "steer" | "interrupt" | "finish" | "cancel";
 
 /** Why a deed is refused now, or nothing where it may be done. */
 export function refusal(
-  view: Pick<RunView, "state" | "turnActive" | "executionPolicy">,
+  view: Pick<RunView, "state" | "turnActive" | "executionPolicy" | "cancelRequested">,
   deed: Deed,
   mayWrite: boolean,
 ): Key | undefined {
   if (!mayWrite) return "run.refused.permission";
   if (view.state === "unknown") return "run.refused.unknown";
   if (isEnded(view.state)) return "run.refused.ended";
+  if (deed === "cancel") return view.cancelRequested === null ? undefined : "run.refused.cancelling";
   if (view.state === "applying") return "run.refused.applying";
   switch (deed) {
     case "turn":
-    case "cancel":
       return undefined;
     case "finish":
       return view.executionPolicy?.keepOpenMs === undefined ? "run.refused.notKeptOpen" : undefined;
     case "steer":
     case "interrupt":
-      if (view.state === "needs_approval" && view.turnActive) return "run.refused.waits";
-      return view.state === "running" && view.turnActive ? undefined : "run.refused.noTurn";
+      return view.turnActive ? undefined : "run.refused.noTurn";
   }
 }
 

@@ -71,7 +71,7 @@ export function CancelDialog({
     >
       <div className="form">
         <p className="soft">{firstLine(taskText(view.task))}</p>
-        <p className="muted">{t("run.cancelMeans")}</p>
+        <p className="muted">{t(view.state === "applying" ? "run.cancelMeansApplying" : "run.cancelMeans")}</p>
         <TextField label={t("run.cancelReason")} optional={t("common.optional")} value={reason} onChange={setReason} rows={3} />
         {error && <ErrorNote error={error} />}
       </div>

@@ -58,6 +58,8 @@ function Failed({ run, failure }: { run: ShownRun; failure: NonNullable<RunView[
 }
 
 function Cancelled({ run, cancelled }: { run: ShownRun; cancelled: NonNullable<RunView["cancelled"]> }) {
+  const status = run.snapshot.view.review?.status;
+  const inPlace = status === "applied" || status === "undone";
   return (
     <Card
       icon="cancelled"
@@ -67,7 +69,8 @@ function Cancelled({ run, cancelled }: { run: ShownRun; cancelled: NonNullable<R
       run={run}
     >
       {cancelled.reason !== "" && <p className="prose">“{cancelled.reason}”</p>}
-      <p className="muted">{t("run.cancelledMeans")}</p>
+      <p className="muted">{t(inPlace ? "run.cancelledInPlace" : "run.cancelledMeans")}</p>
+      {status === "applied" && <TakenBack run={run} />}
     </Card>
   );
 }

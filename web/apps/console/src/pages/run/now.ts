@@ -8,6 +8,7 @@ export type Happening =
   | { kind: "nothing" }
   | { kind: "ended"; since: string }
   | { kind: "state"; state: "created" | "planned" | "accepted" | "preparing" | "applying"; since: string }
+  | { kind: "cancelling"; since: string }
   | { kind: "person"; count: number; since: string }
   | { kind: "tool"; tool: string; summary: string; since: string; sequence: number }
   | { kind: "writing"; since: string; sequence: number }
@@ -22,6 +23,7 @@ export function happening(view: RunView): Happening {
   const { state, lastAt } = view;
   if (state === "unknown" || lastAt === null) return { kind: "nothing" };
   if (isEnded(state)) return { kind: "ended", since: lastAt };
+  if (view.cancelRequested !== null) return { kind: "cancelling", since: lastAt };
   if (state === "needs_approval") return { kind: "person", count: view.open.length, since: view.open[0]?.at ?? lastAt };
   if (state !== "running") return { kind: "state", state: waitsIn(state), since: view.steps.at(-1)?.at ?? lastAt };
   const row = unfinished(view);

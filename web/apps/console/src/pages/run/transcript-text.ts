@@ -33,6 +33,8 @@ function makeEntry(row: Row, agent: string): Entry | null {
       return { ...base, who: agent, kind: "said", by: "agent", text: row.text };
     case "command":
       return { ...base, who: whoText(row.command.actor), kind: "said", by: "person", text: row.command.text ?? rowName(row) };
+    case "cancelling":
+      return { ...base, who: whoText(row.requested.by), kind: "done", text: rowName(row), note: row.requested.reason };
     case "tool":
       return {
         ...base,

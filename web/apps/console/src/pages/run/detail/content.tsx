@@ -49,6 +49,13 @@ export function DetailContent({ run, row }: { run: ShownRun; row: Row }): ReactN
           />
         </Section>
       );
+    case "cancelling":
+      return (
+        <Section title={t("run.reasonLabel")}>
+          <Markdown className="prose" text={row.requested.reason} />
+          <KeyValue pairs={[[t("run.whoLabel"), whoText(row.requested.by)]]} />
+        </Section>
+      );
     case "turn":
       return row.command?.text === undefined ? null : <Markdown className="prose" text={row.command.text} />;
     case "plan":
@@ -84,7 +91,7 @@ export function DetailContent({ run, row }: { run: ShownRun; row: Row }): ReactN
     case "degraded":
       return <p className="prose">{degradedText(row.reason)}</p>;
     case "runtime":
-      return <p className="prose">{row.error?.message ?? row.died?.message ?? ""}</p>;
+      return <p className="prose">{told(row.error?.message ?? row.died?.message ?? "")}</p>;
     case "missing":
       return <p className="prose">{t("run.missingMeans")}</p>;
     case "unknown":

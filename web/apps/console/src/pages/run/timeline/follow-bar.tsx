@@ -56,6 +56,7 @@ const ICONS: Record<Happening["kind"], IconName> = {
   nothing: "clock",
   ended: "completed",
   state: "preparing",
+  cancelling: "cancelled",
   person: "needs_approval",
   tool: "terminal",
   writing: "message",
@@ -79,6 +80,12 @@ function Words({ now, runId }: { now: Happening; runId: string }) {
       return (
         <>
           {stateText(now.state)} · <Elapsed since={now.since} />
+        </>
+      );
+    case "cancelling":
+      return (
+        <>
+          {t("run.now.cancelling")} · <Elapsed since={now.since} />
         </>
       );
     case "tool":

@@ -116,6 +116,10 @@ function lookOf(row: Row): { icon: IconName; tone: Tone } {
       return row.judged.effect === "deny" ? { icon: "lock", tone: "err" } : { icon: "shield", tone: "quiet" };
     case "command":
       return { icon: "needs_approval", tone: "who" };
+    case "heard":
+      return { icon: "message", tone: "quiet" };
+    case "cancelling":
+      return { icon: "cancelled", tone: "who" };
     case "artifact":
       return { icon: "preparing", tone: "" };
     case "preview":

@@ -3,7 +3,19 @@ import type { Row } from "@runyard/react";
 import { ApprovalRow, JudgedRow } from "./approval";
 import { ArtifactRow, DiffRow, PatchRow, PreviewRow } from "./changes";
 import { MessageRow, PlanRow, ReasoningRow } from "./message";
-import { CommandRow, DegradedRow, GapRow, LifecycleRow, MissingRow, RuntimeRow, SecretsRow, ThreadRow, UnknownRow } from "./notes";
+import {
+  CancellingRow,
+  CommandRow,
+  DegradedRow,
+  GapRow,
+  HeardRow,
+  LifecycleRow,
+  MissingRow,
+  RuntimeRow,
+  SecretsRow,
+  ThreadRow,
+  UnknownRow,
+} from "./notes";
 import { ReadRow } from "./read";
 import { ToolRow } from "./tool";
 
@@ -40,6 +52,10 @@ export function RowContent({ row, ...rest }: ContentProps) {
       return <JudgedRow row={row} {...rest} />;
     case "command":
       return <CommandRow row={row} {...rest} />;
+    case "heard":
+      return <HeardRow />;
+    case "cancelling":
+      return <CancellingRow row={row} {...rest} />;
     case "artifact":
       return <ArtifactRow row={row} {...rest} />;
     case "preview":

@@ -1,6 +1,7 @@
 // Rows that are a line: steps of the lifecycle, words of people, the runtime, gaps, and what cannot be read.
 import type { Row } from "@runyard/react";
 import { plural, t } from "../../../../i18n";
+import { told } from "../../../../i18n/known";
 import { durationText, failureTitle, stateText, type Failed } from "../../../../ui";
 import { degradedText, isNotice, rowName, whoText } from "../../words";
 import type { ContentProps } from "./index";
@@ -38,8 +39,33 @@ export function CommandRow({ row, open, onToggle }: ContentProps<"command">) {
       <div className="line">
         <span className="kind">{rowName(row)}</span>
         <span className="muted">{t("run.by", { who: whoText(actor) })}</span>
+        {row.unheard && <span className="muted">· {t("run.onItsWay")}</span>}
       </div>
       {text !== undefined && <Prose text={text} open={open} onToggle={() => onToggle(row.key)} />}
+    </div>
+  );
+}
+
+/** The agent has a word; which one is not here. */
+export function HeardRow() {
+  return (
+    <div className="line">
+      <span className="kind">{t("run.row.heard")}</span>
+    </div>
+  );
+}
+
+/** Somebody cancels while something is applied. */
+export function CancellingRow({ row, open, onToggle }: ContentProps<"cancelling">) {
+  const { by, reason } = row.requested;
+  return (
+    <div>
+      <div className="line">
+        <span className="kind">{rowName(row)}</span>
+        <span className="trunc">{t("run.cancellingMeans")}</span>
+        <span className="muted">{t("run.by", { who: whoText(by) })}</span>
+      </div>
+      <Prose text={reason} open={open} onToggle={() => onToggle(row.key)} />
     </div>
   );
 }
@@ -57,7 +83,7 @@ export function RuntimeRow({ row }: ContentProps<"runtime">) {
           {error?.failureKind !== undefined && <span className="code">{error.failureKind}</span>}
           {error?.retrying === true && <span className="muted">{t("run.retrying")}</span>}
         </div>
-        <p className={notice ? "prose" : "note"}>{wrong.message}</p>
+        <p className={notice ? "prose" : "note"}>{told(wrong.message)}</p>
       </div>
     );
   }

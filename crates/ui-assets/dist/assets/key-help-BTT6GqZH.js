@@ -1,1 +1,0 @@
-export{t as KeyHelp}from"./key-help-Dcrec6WC.js";

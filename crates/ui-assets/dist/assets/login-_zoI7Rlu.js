@@ -1,0 +1,1 @@
+export{n as LoginPage}from"./page-jV-K5JF4.js";

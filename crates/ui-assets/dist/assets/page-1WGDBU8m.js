@@ -1,0 +1,1 @@
+export{r as LoginPanel}from"./page-jV-K5JF4.js";
