@@ -1,5 +1,5 @@
 //! Failpoints against their list: each that is reached is listed, each that is listed is reached, a test kills at each, and
-//! the hub commits nothing without one before and one after it.
+//! a hub and its edge commit nothing, move no file and start no process without one before and one after it.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,37 @@ const LIST_END: &str = "];";
 const KILLS: &str = "crates/cli/tests/kills.rs";
 const KILLS_LOOP: &str = "in FAILPOINTS {";
 const CALL: &str = "failpoint::reach";
-/// Where the hub's commits are made, and by what.
-const COMMITS: &str = "crates/engine/src/";
-const COMMIT: &str = "append_until_known(";
-/// Within so many lines after a commit its failpoint stands.
+/// What outlives a process, and where it is done.
+const EFFECTS: [(&str, &[&str]); 6] = [
+    (
+        "crates/engine/src/",
+        &[
+            "append_until_known(",
+            "store.put(",
+            "store.acquire(",
+            "store.renew(",
+            "store.release(",
+            "store.delivered(",
+        ],
+    ),
+    ("crates/cli/src/kept_results.rs", &["store.keep(", "store.forget_expired("]),
+    ("crates/cli/src/installation.rs", FILES),
+    ("crates/cli/src/hub_file.rs", FILES),
+    ("crates/edge/src/", &["fs::rename(", "fs::hard_link(", "renameat(", ".spawn()?"]),
+    ("crates/backend/src/beneath.rs", FILES),
+];
+const FILES: &[&str] = &["fs::rename(", "fs::hard_link(", "renameat("];
+/// What needs none, and why.
+const EXEMPT: [(&str, &str); 4] = [
+    (
+        "crates/edge/src/secrets.rs",
+        "a person's own command, in whose process no run is under way; its test dies half way",
+    ),
+    ("crates/edge/src/gateway/listening.rs", "a socket that goes with its process and is made anew"),
+    ("crates/edge/src/custody/", "what runs in the supervisors' own processes; their tests kill those"),
+    ("crates/edge/src/sandbox.rs", "looks whether bubblewrap works, and leaves nothing"),
+];
+/// Within so many lines after an effect its failpoint stands.
 const AFTER_LINES: usize = 3;
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
@@ -50,27 +77,32 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         unreached
             .map(|(line, name)| Finding::new(LIST, *line, format!("failpoint `{name}` is reached nowhere"))),
     );
-    let committing = tree.rust().filter(|file| file.path.starts_with(COMMITS));
-    findings.extend(committing.flat_map(unguarded_commits));
+    let acting = tree.rust().filter(|file| !EXEMPT.iter().any(|(path, _)| file.path.starts_with(path)));
+    findings.extend(acting.flat_map(unguarded));
     if !listed.is_empty() && !tree.find(KILLS).is_some_and(kills_at_each) {
         findings.push(Finding::new(KILLS, 1, format!("has to kill at each failpoint: `for … {KILLS_LOOP}`")));
     }
     findings
 }
 
-/// The commits that lack a failpoint directly before them, or one shortly after them.
-fn unguarded_commits(file: &File) -> Vec<Finding> {
+/// The effects that lack a failpoint directly before them, or one shortly after them.
+fn unguarded(file: &File) -> Vec<Finding> {
+    let of =
+        EFFECTS.iter().filter(|(path, _)| file.path.starts_with(path) && !file.path.ends_with("tests.rs"));
+    let effects: Vec<&str> = of.flat_map(|(_, effects)| effects.iter().copied()).collect();
     let source = literals::without_tests(&file.text);
     let lines: Vec<&str> = source.lines().collect();
     let reaches = |line: &&str| line.contains(CALL);
-    let commits = lines.iter().enumerate().filter(|(_, line)| line.contains(COMMIT));
-    let unguarded = commits.filter(|(index, _)| {
+    let acts = |line: &&str| effects.iter().any(|effect| line.contains(effect));
+    let acting = lines.iter().enumerate().filter(|(_, line)| acts(line));
+    let unguarded = acting.filter(|(index, _)| {
         let before = index.checked_sub(1).and_then(|before| lines.get(before)).is_some_and(reaches);
         let after = lines.iter().skip(index + 1).take(AFTER_LINES).any(reaches);
         !(before && after)
     });
     let finding = |(index, _)| {
-        let text = "a commit has a failpoint on the line before it and one right after it".to_owned();
+        let text = "what outlives the process has a failpoint on the line before it and one right after it"
+            .to_owned();
         Finding::new(&file.path, index + 1, text)
     };
     unguarded.map(finding).collect()
@@ -174,19 +206,34 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_of_the_hub_without_a_failpoint_on_each_side_of_it_is_found() {
-        let commit = "    let made = append_until_known(store, change).await?;\n";
+    fn what_outlives_the_process_without_a_failpoint_on_each_side_of_it_is_found() {
+        for (path, effect) in [
+            ("crates/engine/src/record.rs", "    let made = append_until_known(store, change).await?;\n"),
+            ("crates/engine/src/owning.rs", "    let made = self.store.acquire(run, owner, term).await?;\n"),
+            ("crates/edge/src/owner.rs", "    fs::rename(&draft, path)?;\n"),
+            ("crates/cli/src/hub_file.rs", "    let told = fs::rename(&draft, &self.path);\n"),
+            ("crates/edge/src/custody.rs", "    let guard = command.spawn()?;\n"),
+        ] {
+            check_effect(path, effect);
+        }
+        let exempt = ("crates/edge/src/secrets.rs", "    fs::rename(&draft, path)?;\n");
+        check_tree(&[LISTED, KILLED, REACHED, exempt], &[]);
+    }
+
+    #[track_caller]
+    fn check_effect(path: &str, effect: &str) {
         let (before, after) = ("    failpoint::reach(\"a.b\");\n", "    failpoint::reach(\"c.d\");\n");
-        let path = "crates/engine/src/record.rs";
         let found = |line: u32| {
-            format!("{path}:{line}: a commit has a failpoint on the line before it and one right after it")
+            format!(
+                "{path}:{line}: what outlives the process has a failpoint on the line before it and one right after it"
+            )
         };
         let reached = ("crates/edge/src/b.rs", REACHED.1);
         for (text, expected) in [
-            ([before, commit, after].concat(), None),
-            ([before, commit].concat(), Some(found(2))),
-            ([commit, after].concat(), Some(found(1))),
-            ([before, "    wait();\n", commit, after].concat(), Some(found(3))),
+            ([before, effect, after].concat(), None),
+            ([before, effect].concat(), Some(found(2))),
+            ([effect, after].concat(), Some(found(1))),
+            ([before, "    wait();\n", effect, after].concat(), Some(found(3))),
         ] {
             let expected: Vec<&str> = expected.as_deref().into_iter().collect();
             check_tree(&[LISTED, KILLED, reached, (path, &text)], &expected);

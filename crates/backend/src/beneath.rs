@@ -73,14 +73,15 @@ pub fn write(root: &Path, path: &str, content: &[u8]) -> io::Result<()> {
         }
         file.write_all(content)?;
         failpoint::reach("file.prepared");
-        Ok(fs::renameat(&folder, &prepared, &folder, &name)?)
+        fs::renameat(&folder, &prepared, &folder, &name)?;
+        failpoint::reach("file.written");
+        Ok(())
     };
     if let Err(error) = prepare() {
         // Not what was wrong: that it could not be tidied up.
         let _ = fs::unlinkat(&folder, &prepared, AtFlags::empty());
         return Err(error);
     }
-    failpoint::reach("file.written");
     Ok(())
 }
 

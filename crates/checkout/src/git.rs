@@ -6,12 +6,14 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::CheckoutError;
 
@@ -125,7 +127,8 @@ impl Git {
     ) -> Result<Answer, CheckoutError> {
         let mut command = self.command(arguments);
         command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() });
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Whatever it starts goes with it.
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|error| not_started(doing, error))?;
         let stdin = child.stdin.take();
         let answered = thread::scope(|scope| {
@@ -134,8 +137,10 @@ impl Git {
                 scope.spawn(move || stdin.write_all(input));
             }
             let answered = listen(&mut child, doing, stop);
-            if answered.is_err() {
-                let _ = child.kill();
+            if answered.is_err()
+                && let Some(group) = Pid::from_raw(child.id().cast_signed())
+            {
+                let _ = kill_process_group(group, Signal::KILL);
             }
             answered
         });
@@ -223,4 +228,46 @@ pub(crate) fn not_started(doing: &'static str, source: io::Error) -> CheckoutErr
 
 fn failed(doing: &'static str, source: io::Error) -> CheckoutError {
     CheckoutError::Io { doing, path: "git".to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_git_started_goes_with_it_when_it_is_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        let (git, started) = (folder.path().join("git"), folder.path().join("started"));
+        fs::write(&git, format!("#!/bin/sh\nsleep 300 &\necho $! > {}\nwait\n", started.display())).unwrap();
+        fs::set_permissions(&git, Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:/usr/bin:/bin", folder.path().display());
+        let git = Git { arguments: Vec::new(), environment: vec![("PATH".into(), path.into())] };
+        let stop = AtomicBool::new(false);
+        let child = thread::scope(|scope| {
+            let asked = scope.spawn(|| git.ask("wait", &["status"], &[], &stop).map(|answer| answer.success));
+            let child = loop {
+                match fs::read_to_string(&started).ok().and_then(|pid| pid.trim().parse::<u32>().ok()) {
+                    Some(pid) => break pid,
+                    None => thread::sleep(Duration::from_millis(5)),
+                }
+            };
+            stop.store(true, Ordering::Relaxed);
+            assert!(matches!(asked.join().unwrap(), Err(CheckoutError::Stopped)));
+            child
+        });
+        // It is gone, or nobody has taken note of that yet.
+        let status = format!("/proc/{child}/status");
+        let lives = || fs::read_to_string(&status).is_ok_and(|status| !status.contains("State:\tZ"));
+        for _ in 0..1_000 {
+            if !lives() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        panic!("it is still there");
+    }
 }

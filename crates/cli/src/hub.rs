@@ -182,7 +182,7 @@ fn limits(configuration: &Configuration) -> Limits {
         close_ms: hub.stop_ms,
         park_after_ms: hub.park_after_ms,
         approval_expiry_ms: hub.approval_expiry_ms,
-        ..Limits::default()
+        lease_ms: hub.lease_ms,
     }
 }
 

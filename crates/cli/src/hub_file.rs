@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use runyard::{ActionError, Code};
+use runyard_backend::failpoint;
 use serde_json::json;
 
 use crate::home::Home;
@@ -56,7 +57,10 @@ impl HubFile {
         let _ = std::fs::remove_file(&draft);
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
         let written = opened.and_then(|mut file| file.write_all(told.as_bytes()));
-        if let Err(error) = written.and_then(|()| std::fs::rename(&draft, &self.path)) {
+        failpoint::reach("hub.tell");
+        let told = written.and_then(|()| std::fs::rename(&draft, &self.path));
+        failpoint::reach("hub.told");
+        if let Err(error) = told {
             let _ = writeln!(std::io::stderr(), "cannot write {}: {error}", self.path.display());
         }
     }

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use runyard_backend::failpoint;
 use runyard_redact::{Known, Redactor, RedactorBuilder, TagKey};
 use sha2::{Digest, Sha256};
 
@@ -45,7 +46,9 @@ fn make(home: &Home, path: &Path) -> anyhow::Result<TagKey> {
     let draft = path.with_extension(format!("{}.draft", std::process::id()));
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
     let written = file.write_all(&bytes).and_then(|()| file.sync_all());
+    failpoint::reach("key.make");
     let linked = written.and_then(|()| std::fs::hard_link(&draft, path));
+    failpoint::reach("key.made");
     let _ = std::fs::remove_file(&draft);
     match linked {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error.into()),

@@ -89,6 +89,7 @@ impl Keeper {
         self.store.keep(kept).await.map_err(refused)?;
         failpoint::reach("result.kept");
         self.store.forget_expired(FORGOTTEN_AT_ONCE).await.map_err(refused)?;
+        failpoint::reach("result.forgotten");
         Ok(())
     }
 }

@@ -84,7 +84,10 @@ fn check_log(events: &[Value], context: &str) -> usize {
 
 /// A workspace, and a home whose runs are prepared by a step of their own.
 fn places() -> (Home, tempfile::TempDir) {
-    let home = Home::with("[workspace]\nsetup = [[\"sh\", \"-c\", \"echo made > made.txt\"]]\n");
+    // A short lease, so that it is renewed while the run goes on.
+    let home = Home::with(
+        "[hub]\nlease_ms = 150\n\n[workspace]\nsetup = [[\"sh\", \"-c\", \"echo made > made.txt\"]]\n",
+    );
     let workspace = tempfile::tempdir().unwrap();
     std::fs::write(workspace.path().join("README.md"), "A place to look around in.\n").unwrap();
     (home, workspace)

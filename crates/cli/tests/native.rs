@@ -165,8 +165,9 @@ fn killed_at(native: &Native, failpoint: &str, count: u64) -> bool {
 /// The failpoints that no such run comes by: nothing prepares its checkout, no keyed result is kept, and it applies nothing.
 #[rustfmt::skip]
 const ELSEWHERE: &[&str] = &[
-    "setup.ran", "setup.done", "result.keep", "result.kept",
-    "apply.staged", "apply.begin", "apply.drafted", "apply.placed", "apply.tidied", "apply.done",
+    "lease.renew", "lease.renewed", "key.make", "key.made", "setup.ran", "setup.done", "process.stop", "result.keep", "result.kept",
+    "result.forgotten", "apply.stage", "apply.staged", "apply.begin", "apply.checked", "apply.begun", "apply.drafted", "apply.durable",
+    "apply.placed", "apply.whole", "apply.tidied", "apply.done",
 ];
 
 #[test]

@@ -115,6 +115,7 @@ impl Job {
     /// Looks once more, and puts everything on disk that applying needs.
     fn stage(&self, approved: &Approved, stop: &AtomicBool) -> Result<(String, DiffStats), Failure> {
         let journal = self.own.applied();
+        failpoint::reach("apply.stage");
         // What an attempt left behind that never began.
         discard(&journal).map_err(|error| own_fault("applying cannot be prepared", &error))?;
         let (described, files) = match self.undo {
@@ -295,12 +296,17 @@ pub(crate) fn failure(error: &ApplyError) -> Failure {
     Failure::new(error.code(), message)
 }
 
-/// A process may die at any step of it; these stand for all of them.
+/// A process may die at any step of it.
 fn reached(step: &'static str) {
     match step {
+        "checked" => failpoint::reach("apply.checked"),
+        "begun" => failpoint::reach("apply.begun"),
         "drafted" => failpoint::reach("apply.drafted"),
+        "drafts durable" => failpoint::reach("apply.durable"),
         "placed" => failpoint::reach("apply.placed"),
+        "all placed" => failpoint::reach("apply.whole"),
         "tidied" => failpoint::reach("apply.tidied"),
+        // The others come with other changes than one new file; the tests of applying die at each of them.
         _ => {}
     }
 }

@@ -128,7 +128,9 @@ impl Supervised {
         let mut command = Command::new(&self.program);
         command.args(supervisor::guard_arguments(&self.lock)).env_clear();
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
+        failpoint::reach("process.start");
         let guard = command.spawn()?;
+        failpoint::reach("process.spawned");
         let stop_max = self.grace * 2 + KILL_TIME_MAX;
         Ok(Held { control: UnixStream::from_std(ours)?, heard: Vec::new(), ended: None, guard, stop_max })
     }
@@ -202,6 +204,7 @@ impl Custody for Held {
     }
 
     async fn stop(&mut self) -> Result<Exit, ProcessError> {
+        failpoint::reach("process.stop");
         // Where the other side is gone already, waiting tells.
         let _ = self.control.shutdown().await;
         let ended = timeout(self.stop_max, self.end()).await.unwrap_or_else(|late| Err(late.into()));

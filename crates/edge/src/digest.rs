@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use hmac::{Hmac, KeyInit, Mac};
+use runyard_backend::failpoint;
 use runyard_domain::gate::Request;
 use serde_json::Value;
 use sha2::Sha256;
@@ -77,11 +78,12 @@ fn make(home: &Path, path: &Path) -> std::io::Result<()> {
     // A draft of its own for each: the file that is linked into place is never written again.
     let unique = u64::from_ne_bytes(private::random()?);
     let draft = home.join(format!("{KEY_FILE}.{unique:x}.draft"));
-    let linked = private::write_draft(&draft, &private::random::<KEY_BYTES>()?)
-        .and_then(|()| fs::hard_link(&draft, path))
-        .and_then(|()| private::sync_directory(home));
+    let written = private::write_draft(&draft, &private::random::<KEY_BYTES>()?);
+    failpoint::reach("key.make");
+    let linked = written.and_then(|()| fs::hard_link(&draft, path));
+    failpoint::reach("key.made");
     let _ = fs::remove_file(&draft);
-    match linked {
+    match linked.and_then(|()| private::sync_directory(home)) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         linked => linked,
     }

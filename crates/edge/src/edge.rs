@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use runyard_backend::link::frames::{FrameError, Writer, frames};
 use runyard_backend::link::{FromEdge, OpenRun, Report, ToEdge};
-use runyard_backend::{Backend, Command};
+use runyard_backend::{Backend, Command, failpoint};
 use runyard_domain::run::{Failure, ThreadRecorded};
 use runyard_domain::{BackendProfile, Code, RunId, SessionId};
 use runyard_redact::RedactorBuilder;
@@ -434,7 +434,10 @@ impl Sessions {
 }
 
 async fn tidy(places: Places) {
-    match tokio::task::spawn_blocking(move || places.tidy()).await {
+    failpoint::reach("run.tidy");
+    let tidied = tokio::task::spawn_blocking(move || places.tidy()).await;
+    failpoint::reach("run.tidied");
+    match tidied {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(%error, "what a run no longer needs could not be removed"),
         Err(error) => tracing::error!(%error, "tidying up broke down"),

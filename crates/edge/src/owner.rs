@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use runyard_backend::failpoint;
 use runyard_domain::{RunId, Timestamp, WorkspaceId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,8 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
 pub(crate) fn write(path: &Path, what: &impl Serialize) -> io::Result<()> {
     let draft = path.with_extension("draft");
     private::write_draft(&draft, &serde_json::to_vec(what)?)?;
+    failpoint::reach("owner.write");
     fs::rename(&draft, path)?;
+    failpoint::reach("owner.written");
     private::sync_directory(path.parent().unwrap_or(Path::new("/")))
 }

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use runyard_backend::failpoint;
 use runyard_checkout::discard;
 use runyard_domain::{RunId, SessionId};
 use runyard_store::{Clock, SystemClock};
@@ -108,10 +109,13 @@ impl Places {
 
     /// Makes what a session needs, apart from the checkout.
     pub(crate) fn make(&self) -> io::Result<()> {
+        failpoint::reach("places.make");
         private::make_directory(&self.directory)?;
         private::make_directory(&self.home())?;
         private::make_directory(&self.notes())?;
-        private::make_directory(&self.temporary())
+        private::make_directory(&self.temporary())?;
+        failpoint::reach("places.made");
+        Ok(())
     }
 
     /// Writes down whose it is, where that is not there yet.

@@ -288,6 +288,7 @@ async fn checkout(
         places
             .own(&owner)
             .map_err(|error| own_fault("whose a checkout is cannot be written down", &error))?;
+        failpoint::reach("checkout.make");
         let made = make(root, places, &open.preparation.copy, living).await?;
         failpoint::reach("checkout.made");
         let (found, degraded) = (described(&made), made.degraded());

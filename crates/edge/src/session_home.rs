@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use runyard_backend::failpoint;
 use tokio::time::{Instant, sleep};
 
 use crate::{private, private_files};
@@ -34,6 +35,7 @@ impl SessionHome {
             let held = File::open(path)?;
             match held.try_lock() {
                 Ok(()) if is_still(path, &held)? => {
+                    failpoint::reach("home.entered");
                     return Ok(SessionHome { path: path.to_owned(), private, _held: held });
                 }
                 // Whoever closed the session has removed it between the look and the lock.
@@ -63,6 +65,7 @@ impl Drop for SessionHome {
         if let Err(error) = private_files::remove(&self.path, self.private) {
             tracing::error!(%error, "secrets of a session could not be removed; they go when the edge starts again");
         }
+        failpoint::reach("home.left");
     }
 }
 

@@ -226,13 +226,12 @@ impl Place {
     }
 
     fn write(&self, file: &File) -> io::Result<()> {
-        failpoint::reach("workspaces.write");
         let draft = self.home.join(format!("{FILE}.draft"));
         private::write_draft(&draft, &serde_json::to_vec_pretty(file)?)?;
+        failpoint::reach("workspaces.write");
         fs::rename(&draft, self.home.join(FILE))?;
-        private::sync_directory(&self.home)?;
         failpoint::reach("workspaces.written");
-        Ok(())
+        private::sync_directory(&self.home)
     }
 }
 

@@ -54,11 +54,13 @@ impl Engine {
             self.deliver_item(item).await?;
             failpoint::reach("audit.delivered");
         }
-        let ids: Vec<u64> = items.iter().map(|item| item.id).collect();
-        self.recorder().store.delivered(&ids).await?;
-        if !items.is_empty() {
-            failpoint::reach("outbox.delivered");
+        if items.is_empty() {
+            return Ok(0);
         }
+        let ids: Vec<u64> = items.iter().map(|item| item.id).collect();
+        failpoint::reach("outbox.deliver");
+        self.recorder().store.delivered(&ids).await?;
+        failpoint::reach("outbox.delivered");
         Ok(items.len())
     }
 

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::approvals::waits;
 use crate::edges::EdgeHandle;
+use crate::owning::Kept;
 use crate::record::{Fact, Standing};
 use crate::recovery::{AWAY_MS_MIN, queued, reopening};
 use crate::review::{keep, link_work};
@@ -101,15 +102,13 @@ impl<'a> Driver<'a> {
             return Ok(());
         }
         let Some(generation) = engine.lease(run).await? else { return Ok(()) };
-        failpoint::reach("lease.acquired");
         // Between the reading and the lease somebody may have driven it.
         let standing = engine.run(run).await?;
         let outcome = match Driver::begin(engine, standing, generation, since).await? {
             Some(driver) => driver.session(&mut inbox).await,
             None => Ok(()),
         };
-        engine.recorder().store.release(run, generation).await.or_else(ignore_stale)?;
-        failpoint::reach("lease.released");
+        engine.release(run, generation).await?;
         outcome
     }
 
@@ -485,12 +484,10 @@ impl<'a> Driver<'a> {
         let limits = *self.engine.limits();
         let run = self.standing.run.id;
         if now >= self.renew_at {
-            let term = Duration::from_millis(limits.lease_ms);
-            match self.engine.recorder().store.renew(run, self.generation, term).await {
-                Err(StorageError::StaleGeneration { .. }) => return Ok(Some(Closing::Fenced)),
-                renewed => renewed?,
-            };
-            self.renew_at = now + term / 3;
+            if self.engine.keep(run, self.generation).await? == Kept::Lost {
+                return Ok(Some(Closing::Fenced));
+            }
+            self.renew_at = now + Duration::from_millis(limits.lease_ms / 3);
         }
         if self.standing.run.state == RunState::Planned && now >= self.accept_by {
             let edge = self.standing.run.planned.as_ref().map(|plan| plan.edge_id.clone());
@@ -589,12 +586,4 @@ fn rule_used(report: &Report) -> Option<String> {
 
 fn offline(edge: &str) -> Failure {
     Failure::new(Code::TargetOffline, format!("The edge \"{edge}\" cannot be reached."))
-}
-
-/// Somebody else holds the lease by now, so there is nothing to give up.
-fn ignore_stale(error: StorageError) -> Result<(), StorageError> {
-    match error {
-        StorageError::StaleGeneration { .. } => Ok(()),
-        other => Err(other),
-    }
 }

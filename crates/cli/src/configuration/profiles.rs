@@ -36,6 +36,7 @@ pub(crate) struct Hub {
     /// How long it may take to prepare it.
     pub(crate) prepare_ms: u64,
     pub(crate) apply_ms: u64,
+    pub(crate) lease_ms: u64,
     /// How long it may take to stop it.
     pub(crate) stop_ms: u64,
     /// How much the directories of all runs take on an edge, before checkouts have to be collected.
@@ -57,6 +58,7 @@ impl Hub {
             accept_ms: number("accept_ms")?,
             prepare_ms: number("prepare_ms")?,
             apply_ms: number("apply_ms")?,
+            lease_ms: number("lease_ms")?,
             stop_ms: number("stop_ms")?,
             checkouts_max_bytes: number("checkouts_max_bytes")?,
         })

@@ -121,7 +121,7 @@ const NATIVE_KEYS: [&str; 9] = [
 pub(crate) const PRESETS: &[&str] = &["strict", "default"];
 
 #[rustfmt::skip]
-pub(crate) const SETTINGS: [Setting; 57] = [
+pub(crate) const SETTINGS: [Setting; 58] = [
     Setting { section: Section::Hub, key: "listen", kind: Kind::Address },
     Setting { section: Section::Hub, key: "database_url", kind: Kind::DatabaseUrl },
     Setting { section: Section::Hub, key: "runs_max", kind: RUNS_MAX },
@@ -130,6 +130,7 @@ pub(crate) const SETTINGS: [Setting; 57] = [
     Setting { section: Section::Hub, key: "accept_ms", kind: MILLISECONDS },
     Setting { section: Section::Hub, key: "prepare_ms", kind: MILLISECONDS },
     Setting { section: Section::Hub, key: "apply_ms", kind: MILLISECONDS },
+    Setting { section: Section::Hub, key: "lease_ms", kind: Kind::Number { min: 100, max: 3_600_000 } },
     Setting { section: Section::Hub, key: "stop_ms", kind: MILLISECONDS },
     Setting { section: Section::Hub, key: "checkouts_max_bytes", kind: CHECKOUTS },
     Setting { section: Section::Edge, key: "secrets_directory", kind: Kind::Path },
