@@ -231,7 +231,7 @@ fn bound(effect: Effect, label: &str) -> Option<Rule> {
 pub(crate) async fn audit_trust(data: &Path, installation: &Installation) -> Result<(), EngineError> {
     let unreadable = |problem: Problem| EngineError::Invalid { path: "trust", message: problem.to_string() };
     let records = TrustRecords::read(data).map_err(unreadable)?;
-    for record in records.all() {
+    for record in records.replaced().iter().chain(records.all()) {
         audit(installation, record).await?;
     }
     for record in records.revoked() {

@@ -84,6 +84,13 @@ fn j06_a_project_widens_nothing_until_a_person_trusts_it_and_then_that_is_in_the
     yard.write(&format!("{ALLOW}# changed\n"));
     assert_eq!(yard.judged(), "ask");
     assert_eq!(trusts(&yard.run(&["audit", "show"]).data()).len(), 1);
+    // What was trusted while no hub looked is there too, though a later trust took its place.
+    for text in ["# once more\n", "# and again\n"] {
+        yard.write(&format!("{ALLOW}{text}"));
+        yard.run(&["trust", "--confirm"]).data();
+    }
+    yard.run(&["run", "look around", "--keep", "--output", "json"]).data();
+    assert_eq!(trusts(&yard.run(&["audit", "show"]).data()).len(), 3);
 }
 
 #[test]

@@ -45,12 +45,20 @@ async fn permitted(engine: &Engine, actor: &Actor, permission: &str, what: &str)
     Err(ActionError::new(Code::AuthorizationError, format!("This needs the permission \"{permission}\".")))
 }
 
-/// Records that somebody came in. An agent does so with its run, which is recorded already.
+/// Records that somebody came in with a token. An agent does so with its run, which is recorded already.
 pub async fn login(engine: &Engine, actor: &Actor) {
-    if actor.is_agent() {
-        return;
+    if !actor.is_agent() {
+        came_in(engine, actor, Login::HTTP).await;
     }
-    let fact = AuditFact::Login(Login { how: "http".to_owned() });
+}
+
+/// Records that somebody began a session in a browser.
+pub async fn session_began(engine: &Engine, actor: &Actor) {
+    came_in(engine, actor, Login::BROWSER).await;
+}
+
+async fn came_in(engine: &Engine, actor: &Actor, how: &str) {
+    let fact = AuditFact::Login(Login { how: how.to_owned() });
     if let Err(error) = engine.installation().record(&Who::from(actor), fact).await {
         tracing::error!(%error, %actor, "a login could not be recorded");
     }

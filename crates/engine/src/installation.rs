@@ -167,14 +167,11 @@ impl Installation {
         self.write_once(AppendId::from_bytes(from), by, self.0.clock.now(), move |_| Ok(added.clone())).await
     }
 
-    /// Removes the rules that allow something in the project of this label, and says how many: another workspace of that name is
+    /// Removes the rules that allow something in the workspace of this label alone, and says how many: another one of that name is
     /// another place.
     pub async fn retire_project(&self, label: &str, by: &Who) -> Result<usize, InstallationError> {
-        let allows = |rule: &Rule| {
-            rule.scope() == Scope::Project
-                && rule.effect() == Effect::Allow
-                && rule.text().workspace.as_deref() == Some(label)
-        };
+        let allows =
+            |rule: &Rule| rule.effect() == Effect::Allow && rule.text().workspace.as_deref() == Some(label);
         let (stored, mut retired) = (self.registry(), 0);
         for rule in stored.rules().iter().filter(|stored| allows(&stored.rule)) {
             match self.remove_rule(&rule.id.to_string(), by).await {

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
 use runyard_control::plain;
-use runyard_surfaces::http::{Actor, LOGINS_PATH};
+use runyard_surfaces::http::{Actor, LOGINS_PATH, LoggedIn};
 
 use crate::Shared;
 
@@ -41,7 +41,11 @@ impl Addresses {
 /// Around every route, behind the guard.
 pub(crate) async fn record(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let Some(actor) = request.extensions().get::<Arc<Actor>>().cloned() else {
-        return next.run(request).await;
+        let response = next.run(request).await;
+        if let Some(LoggedIn(person)) = response.extensions().get() {
+            plain::session_began(&shared.engine, person).await;
+        }
+        return response;
     };
     plain::login(&shared.engine, &actor).await;
     if !actor.is_agent() {

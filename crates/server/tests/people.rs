@@ -211,6 +211,13 @@ async fn c24_logins_and_changes_are_recorded_with_who_made_them() {
         ["admin", "owner"],
         "once each, not at every request"
     );
+    // Each session that a browser begins is an entry of its own, also within the hour.
+    for sessions in 1..=2 {
+        served.browser(&served.owner()).await;
+        let logins = audited(&served, "audit.login").await;
+        let browsers = logins.iter().filter(|entry| entry["what"]["how"] == "browser");
+        assert_eq!(browsers.map(|entry| &entry["by"]["id"]).collect::<Vec<_>>(), vec!["owner"; sessions]);
+    }
     let workspaces = audited(&served, "audit.workspace").await;
     assert_eq!(
         (by(&workspaces), &workspaces[0]["what"]["change"]),

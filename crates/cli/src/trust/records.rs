@@ -83,6 +83,9 @@ pub(crate) struct TrustRecords {
     /// Whose trust ended, when and by whom: kept until a hub has it in its audit, the latest ones.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     revoked: Vec<Trusted>,
+    /// Those in whose place a later one stands: kept for the audit too.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    replaced: Vec<Trusted>,
 }
 
 impl TrustRecords {
@@ -117,6 +120,10 @@ impl TrustRecords {
         &self.revoked
     }
 
+    pub(crate) fn replaced(&self) -> &[Trusted] {
+        &self.replaced
+    }
+
     /// What is recorded of a path.
     pub(crate) fn of(&self, path: &Path) -> Option<&Trusted> {
         self.trusted.iter().find(|record| record.path == path)
@@ -134,12 +141,14 @@ impl TrustRecords {
     /// Adds a record in place of an older one of the same path.
     pub(crate) fn add(data: &Path, record: Trusted) -> Result<(), TrustError> {
         TrustRecords::change(data, |records| {
-            let trusted = &mut records.trusted;
-            trusted.retain(|other| other.path != record.path);
+            let (replaced, mut trusted): (Vec<Trusted>, Vec<Trusted>) =
+                std::mem::take(&mut records.trusted).into_iter().partition(|other| other.path == record.path);
             if trusted.len() >= RECORDS_MAX {
                 return Err(TrustError::TooMany);
             }
             trusted.push(record);
+            records.trusted = trusted;
+            replaced.into_iter().for_each(|replaced| keep_latest(&mut records.replaced, replaced));
             Ok(())
         })
     }
@@ -156,10 +165,9 @@ impl TrustRecords {
             let Some(record) = position.map(|position| records.trusted.remove(position)) else {
                 return Ok(None);
             };
-            if records.revoked.len() >= RECORDS_MAX {
-                records.revoked.remove(0);
-            }
-            records.revoked.push(Trusted { at, by: by.to_owned(), ..record.clone() });
+            keep_latest(&mut records.revoked, Trusted { at, by: by.to_owned(), ..record.clone() });
+            // That it was trusted before may be in no audit yet either.
+            keep_latest(&mut records.replaced, record.clone());
             Ok(Some(record))
         })
     }
@@ -184,6 +192,14 @@ impl TrustRecords {
         File::open(data)?.sync_all()?;
         Ok(changed)
     }
+}
+
+/// Keeps one more, and forgets the oldest where there are too many.
+fn keep_latest(records: &mut Vec<Trusted>, record: Trusted) {
+    if records.len() >= RECORDS_MAX {
+        records.remove(0);
+    }
+    records.push(record);
 }
 
 /// Why trust cannot be changed.

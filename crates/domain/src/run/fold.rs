@@ -17,7 +17,7 @@ use crate::{ApprovalId, Artifact, CommandId, RunId, Timestamp, is_relative};
 pub const QUEUED_TURNS_MAX: usize = 64;
 /// The most words that are on their way to the agent.
 pub const UNHEARD_MAX: usize = 64;
-/// The most steps that are open at a time; of further ones only the count is kept.
+/// The most steps that are open at a time. Of further ones only those are kept that may not be repeated.
 const OPEN_STEPS_MAX: usize = 64;
 /// How much of the last message is kept beside the log.
 const RESPONSE_BYTES_MAX: usize = 16 * 1024;
@@ -327,7 +327,12 @@ impl Run {
                 let end = message.text.floor_char_boundary(RESPONSE_BYTES_MAX);
                 message.text[..end].clone_into(&mut self.response);
             }
-            E::ToolCall(call) if self.open_steps.len() < OPEN_STEPS_MAX => {
+            E::ToolCall(call) => {
+                if self.open_steps.len() >= OPEN_STEPS_MAX {
+                    let spare = self.open_steps.iter().find(|(_, step)| step.idempotent && !call.idempotent);
+                    let Some(spare) = spare.map(|(name, _)| name.clone()) else { return Ok(()) };
+                    self.open_steps.remove(&spare);
+                }
                 let step = OpenStep { summary: call.summary.clone(), idempotent: call.idempotent };
                 self.open_steps.insert(call.call.clone(), step);
             }

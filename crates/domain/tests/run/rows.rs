@@ -134,11 +134,16 @@ fn what_a_row_holds_is_bounded() {
     let run = after(running(), (0..UNHEARD_MAX + 5).map(word));
     assert_eq!(run.unheard.len(), UNHEARD_MAX);
 
-    let call = |number: usize| {
-        let name = format!("call-{number}");
-        ("run.tool.call", json!({"call": name, "tool": "shell", "summary": "ls", "idempotent": false}))
+    let call = |number: usize, idempotent: bool| {
+        let name = format!("call-{number:02}");
+        ("run.tool.call", json!({"call": name, "tool": "shell", "summary": "ls", "idempotent": idempotent}))
     };
-    assert_eq!(after(running(), (0..70).map(call)).open_steps.len(), 64);
+    assert_eq!(after(running(), (0..70).map(|number| call(number, false))).open_steps.len(), 64);
+    // What may not be repeated is not forgotten for what may.
+    let run = after(running(), (0..70).map(|number| call(number, number != 66)));
+    let kept: Vec<&str> = run.open_steps.keys().map(String::as_str).collect();
+    assert_eq!((kept.len(), kept.last()), (64, Some(&"call-66")), "{kept:?}");
+    assert!(!run.open_steps["call-66"].idempotent && !kept.contains(&"call-00"));
 
     let long = "é".repeat(16 * 1024);
     let run = after(running(), [("run.message.completed", json!({"item": "m1", "text": long}))]);

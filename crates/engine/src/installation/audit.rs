@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::error::InstallationError;
-use super::fact::AuditFact;
+use super::fact::{AuditFact, Login};
 use super::follow::PAGE;
 use super::registry::{Registry, registry_fact};
 use super::{INSTALLATION, Installation, commit};
@@ -57,12 +57,14 @@ impl AuditEntry {
 impl Installation {
     /// Records a fact, and returns when it is durable.
     ///
-    /// Who comes in again and again is recorded once an hour, and who is refused the same again and again once a minute, with
+    /// Who comes in with a token again and again is recorded once an hour, and who is refused the same again and again once a minute, with
     /// how often it was: nobody can fill the record by asking.
     pub async fn record(&self, by: &Who, mut fact: AuditFact) -> Result<(), InstallationError> {
         let now = self.0.clock.now();
         let (quiet_ms, what) = match &fact {
-            AuditFact::Login(login) => (LOGIN_QUIET_MS, format!("{by:?} {}", login.how)),
+            AuditFact::Login(login) if login.how != Login::BROWSER => {
+                (LOGIN_QUIET_MS, format!("{by:?} {}", login.how))
+            }
             AuditFact::Refused(refused) => {
                 (REFUSED_QUIET_MS, format!("{by:?} {} {:?}", refused.action, refused.run_id))
             }

@@ -124,8 +124,15 @@ pub(super) struct RuleUsed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Login {
-    /// By which way, as in `http`.
+    /// By which way: `http` or `browser`.
     pub how: String,
+}
+
+impl Login {
+    /// With a token, recorded once an hour.
+    pub const HTTP: &str = "http";
+    /// With a session in a browser, recorded each time that one begins.
+    pub const BROWSER: &str = "browser";
 }
 
 /// `audit.applied`: what a run changed was brought to a person's files, or taken back, by the decision of the one that the entry names.

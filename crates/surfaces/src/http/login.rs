@@ -28,6 +28,10 @@ pub(super) const SESSION_PATH: &str = "/api/v1/session";
 /// The longest address that a link can lead to.
 const NEXT_CHARS_MAX: usize = 200;
 
+/// In the extensions of the answer that began a browser's session: whose it is.
+#[derive(Clone, Debug)]
+pub struct LoggedIn(pub Arc<Actor>);
+
 /// What the pages ask for; the guard has seen to it that they are ours.
 pub(super) fn router(api: Arc<HttpApi>) -> Router {
     Router::new().route("/login", post(log_in)).route("/logout", post(log_out)).with_state(api)
@@ -110,7 +114,9 @@ async fn log_in(State(api): State<Arc<HttpApi>>, request: Request) -> Response {
     };
     tracing::info!(actor = %person, "a browser session was started");
     let envelope = Envelope::of_data(Surface::Dev, json!({ "pageKey": keys.page }));
-    with_cookie(&api, &parts.headers, answer(&envelope), &keys.cookie, SESSION_TIME_MAX.as_secs())
+    let mut answer = answer(&envelope);
+    answer.extensions_mut().insert(LoggedIn(person));
+    with_cookie(&api, &parts.headers, answer, &keys.cookie, SESSION_TIME_MAX.as_secs())
 }
 
 /// `POST /logout`: the guard has found the session.
