@@ -85,7 +85,7 @@ impl Schema {
     }
 
     /// Fills in defaults for what is missing.
-    pub(crate) fn apply_defaults(&self, value: &mut Value) {
+    pub fn apply_defaults(&self, value: &mut Value) {
         if let Ok(compiled) = self.compiled() {
             compiled.defaults.apply(value);
         }

@@ -33,12 +33,13 @@ pub trait Tool: Send + Sync {
     /// What it is. The same for as long as it lives.
     fn descriptor(&self) -> &ToolDescriptor;
 
-    /// Looks at arguments that satisfy the schema, for what a schema cannot say. Changes nothing.
+    /// Looks at arguments that satisfy the schema, with its defaults for what is missing, for what a schema cannot say. Changes
+    /// nothing.
     fn validate_args(&self, _args: &Value) -> Result<(), ToolError> {
         Ok(())
     }
 
-    /// Runs. An error ends this call, not the run; the model is told. A call that ran and has an error to tell gives
+    /// Runs, with those arguments. An error ends this call, not the run; the model is told. A call that ran and has an error to tell gives
     /// [`ToolResult::error`].
     ///
     /// The future is dropped when the run is cancelled or the deadline passes.

@@ -64,13 +64,15 @@ impl ToolDescriptor {
         Err(SpecError::new(format!("the id of tool {id:?}"), message))
     }
 
-    /// Checks arguments against the schema.
+    /// The arguments as the tool gets them: what is missing has its default, at every depth.
+    pub fn filled(&self, mut args: Value) -> Value {
+        self.parameters.apply_defaults(&mut args);
+        args
+    }
+
+    /// Checks arguments against the schema. What is missing may have a default.
     pub fn check(&self, args: &Value) -> Result<(), Refusal> {
         let broken = |reason: &str| ToolError::Internal(format!("the schema does not compile: {reason}"));
-        if self.parameters.issues(args).map_err(broken)?.is_empty() {
-            return Ok(());
-        }
-        // What is missing may have a default.
         let issues = self.parameters.issues_with_defaults(args).map_err(broken)?;
         if issues.is_empty() { Ok(()) } else { Err(issues.into()) }
     }

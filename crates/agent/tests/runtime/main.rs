@@ -3,6 +3,7 @@
 
 mod away;
 mod build;
+mod calls;
 #[path = "../support/flaky.rs"]
 mod flaky;
 #[path = "../support/heard.rs"]

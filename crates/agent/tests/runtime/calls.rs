@@ -1,0 +1,89 @@
+//! Calls of agents of a definition: what their tools get, and how they are made.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use runyard_agent::RunRequest;
+use runyard_agent::phase::TerminationReason;
+use runyard_agent::tool::{Tool, ToolContext, ToolDescriptor, ToolError, ToolOutput, ToolResult};
+use runyard_llm::inference::{Message, ScriptedAnswer, ToolCall};
+use runyard_store::{RunStore, ThreadRunStore, ThreadStore};
+use serde_json::{Value, json};
+
+use crate::flaky::Flaky;
+use crate::kit::{one_agent, scripted, thread};
+
+/// Keeps what it is shown and what it gets.
+struct Keeps {
+    descriptor: ToolDescriptor,
+    shown: Mutex<Vec<Value>>,
+    got: Mutex<Vec<Value>>,
+}
+
+#[async_trait]
+impl Tool for Keeps {
+    fn descriptor(&self) -> &ToolDescriptor {
+        &self.descriptor
+    }
+
+    fn validate_args(&self, args: &Value) -> Result<(), ToolError> {
+        self.shown.lock().unwrap().push(args.clone());
+        Ok(())
+    }
+
+    async fn execute(&self, args: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.got.lock().unwrap().push(args);
+        Ok(ToolResult::success("kept").into())
+    }
+}
+
+// clause: D02
+#[tokio::test]
+async fn d02_a_tool_gets_the_defaults_of_what_the_model_left_out_and_the_journal_what_it_said() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "path": { "type": "string" },
+            "lines": { "type": "integer", "default": 10 },
+            "filters": { "type": "array", "items": {
+                "type": "object",
+                "properties": { "word": { "type": "string" }, "case": { "type": "boolean", "default": false } },
+                "required": ["word", "case"],
+            } },
+            "output": {
+                "type": "object",
+                "properties": { "format": { "type": "string", "default": "text" } },
+                "required": ["format"],
+                "default": {},
+            },
+        },
+        "required": ["path", "lines", "output"],
+        "additionalProperties": false,
+    });
+    let descriptor = ToolDescriptor::new("read", "Reads a file.", schema).unwrap();
+    let tool = Arc::new(Keeps { descriptor, shown: Mutex::default(), got: Mutex::default() });
+    let said = json!({ "path": "a", "filters": [{ "word": "x" }] });
+    let call = ToolCall { id: "c1".into(), name: "read".into(), arguments: said.clone() };
+    let store = Flaky::timed();
+    let model = scripted([ScriptedAnswer::calls([call]), ScriptedAnswer::text("Read.")]);
+    let builder = one_agent(model).tool(Arc::clone(&tool) as Arc<dyn Tool>);
+    let runtime = builder.store(Arc::clone(&store) as Arc<dyn ThreadRunStore>).build().await.unwrap();
+    let outcome = runtime.run(RunRequest::new("a", "t", "Read.")).await.unwrap();
+    assert_eq!(outcome.reason, TerminationReason::NaturalEnd);
+
+    let filled = json!({
+        "path": "a",
+        "lines": 10,
+        "filters": [{ "word": "x", "case": false }],
+        "output": { "format": "text" },
+    });
+    assert_eq!(*tool.got.lock().unwrap(), [filled.clone()]);
+    assert_eq!(*tool.shown.lock().unwrap(), [filled]);
+    let run = store.agent_runs(&thread("t"), None, 1).await.unwrap().remove(0).id;
+    let journal = store.tool_calls(&run, 0, 10).await.unwrap();
+    let intent: ToolCall = serde_json::from_slice(&journal[0].intent).unwrap();
+    assert_eq!(intent.arguments, said);
+    let answer = store.messages(&thread("t"), 1, 1).await.unwrap().remove(0);
+    let answer: Message = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!(answer.tool_calls().next().unwrap().arguments, said);
+}
