@@ -105,7 +105,8 @@ pub struct Begin {
 pub struct RunOutcome {
     /// How.
     pub reason: TerminationReason,
-    /// What the agent said last. Of an answer that came in pieces, since it was cut and gone on with, all of them as one.
+    /// What the agent said last in this run, and nothing of an earlier one. Of an answer that came in pieces, since it was cut
+    /// and gone on with, all of them as one.
     pub message: Option<Arc<Message>>,
     /// What it cost, with what it had cost before.
     pub usage: Usage,
@@ -118,7 +119,7 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// What the agent said last, as a text.
+    /// What the agent said last in this run, as a text.
     pub fn text(&self) -> String {
         self.message.as_ref().map(|message| message.said()).unwrap_or_default()
     }
@@ -197,6 +198,8 @@ struct Course {
     cancellation: CancellationToken,
     store: StateStore,
     conversation: Conversation,
+    /// So many messages of it were there before what this run is to answer.
+    before: usize,
     /// What is not durable yet.
     notes: Vec<CallNote>,
     /// A step of which nobody knows whether it is durable. No other one goes before it.
@@ -227,6 +230,7 @@ impl Course {
             cancellation: parts.cancellation.child_token(),
             store: StateStore::new(&parts.agent.environment),
             conversation: Conversation::new(std::mem::take(messages)),
+            before: 0,
             notes: Vec::new(),
             unsettled: None,
             stored_revision: 0,
@@ -297,6 +301,10 @@ impl Course {
             // What an earlier run left without a result never gets one from this run.
             self.pair("the run that made this call is over").await;
         }
+        self.before = match begin.resumed {
+            true => self.conversation.last_input(),
+            false => self.conversation.messages().len(),
+        };
         // Whatever goes wrong from here on, what was said is kept.
         let said = self.say(begin.input);
         restored?;

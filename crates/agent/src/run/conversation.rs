@@ -43,17 +43,18 @@ impl Conversation {
         self.messages.into()
     }
 
-    /// What the model said last: of an answer that came in pieces, all of them as one.
-    pub(crate) fn last_said(&self) -> Option<Arc<Message>> {
+    /// What the model said last from this message on: of an answer that came in pieces, all of them as one.
+    pub(crate) fn last_said(&self, from: usize) -> Option<Arc<Message>> {
+        let messages = self.messages.get(from..)?;
         let is_said = |message: &Arc<Message>| message.role == Role::Assistant;
-        let last = self.messages.iter().rposition(is_said)?;
-        let mut pieces = vec![&self.messages[last]];
+        let last = messages.iter().rposition(is_said)?;
+        let mut pieces = vec![&messages[last]];
         let mut first = last;
-        while let Some(before) = self.messages[..first].iter().rposition(is_said) {
-            if !goes_on(&self.messages[before], &self.messages[before + 1..first]) {
+        while let Some(before) = messages[..first].iter().rposition(is_said) {
+            if !goes_on(&messages[before], &messages[before + 1..first]) {
                 break;
             }
-            pieces.push(&self.messages[before]);
+            pieces.push(&messages[before]);
             first = before;
         }
         if let [whole] = pieces[..] {
@@ -67,6 +68,18 @@ impl Conversation {
             }
         }
         Some(Arc::new(joined))
+    }
+
+    /// Where the last words to the model begin, but for those that only ask it to go on with an answer that was cut.
+    pub(crate) fn last_input(&self) -> usize {
+        let mut end = self.messages.len();
+        for words in self.messages.chunk_by(|one, next| one.role == next.role).rev() {
+            end -= words.len();
+            if words[0].role == Role::User && !words.iter().any(asks_for_more) {
+                return end;
+            }
+        }
+        0
     }
 
     /// Whether the model spoke last, and called nothing.
@@ -154,8 +167,11 @@ impl Conversation {
 
 /// Whether what the model said after these words goes on with what it said before them.
 fn goes_on(before: &Message, words: &[Arc<Message>]) -> bool {
-    let asks = |word: &Arc<Message>| word.role == Role::User && word.said() == GO_ON;
-    before.tool_calls().next().is_none() && (words.is_empty() || words.iter().any(asks))
+    before.tool_calls().next().is_none() && (words.is_empty() || words.iter().any(asks_for_more))
+}
+
+fn asks_for_more(word: &Arc<Message>) -> bool {
+    word.role == Role::User && word.said() == GO_ON
 }
 
 /// The calls of the last answer without a result. An id that a model gave twice stands for its calls in their order.
@@ -225,7 +241,7 @@ mod tests {
         assert_eq!(conversation.next_stored(&StepLimits::STORE).0, 2);
         conversation.stored_until(2);
         assert!(conversation.not_stored().is_empty());
-        assert_eq!(conversation.last_said().unwrap().said(), "a");
+        assert_eq!(conversation.last_said(0).unwrap().said(), "a");
     }
 
     #[test]
@@ -254,7 +270,7 @@ mod tests {
     fn what_was_said_last_is_all_pieces_of_it() {
         let said = |messages: &[Message]| {
             let messages = messages.iter().cloned().map(Arc::new).collect();
-            Conversation::new(messages).last_said().map(|message| Message::clone(&message))
+            Conversation::new(messages).last_said(0).map(|message| Message::clone(&message))
         };
         let (one, two, go_on) = (Message::assistant("on"), Message::assistant("e"), Message::user(GO_ON));
         let user = Message::user("And?");
@@ -264,7 +280,14 @@ mod tests {
         assert_eq!(said(&[one.clone(), two.clone(), user.clone()]), Some(Message::assistant("one")));
         assert_eq!(said(&[one.clone(), user.clone(), two.clone()]), Some(two.clone()));
         let called = Message { role: Role::Assistant, content: vec![Part::ToolCall(call("a", 1))] };
-        assert_eq!(said(&[called, output("a"), two.clone()]), Some(two));
+        assert_eq!(said(&[called, output("a"), two.clone()]), Some(two.clone()));
+
+        let pieces = [user.clone(), one.clone(), user.clone(), one, go_on.clone(), user, two];
+        let conversation = Conversation::new(pieces.into_iter().map(Arc::new).collect());
+        assert_eq!(conversation.last_input(), 2, "what asks for the rest is no input");
+        assert_eq!(conversation.last_said(2).unwrap().said(), "one");
+        assert_eq!(conversation.last_said(7), None);
+        assert_eq!(Conversation::new(vec![Arc::new(go_on)]).last_input(), 0);
     }
 
     #[test]

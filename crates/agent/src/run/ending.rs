@@ -62,7 +62,7 @@ impl Course {
         let waiting =
             waiting.into_iter().filter_map(|(text, call)| Some((CallPlace::parse(&text)?, call.ticket)));
         RunOutcome {
-            message: self.conversation.last_said(),
+            message: self.conversation.last_said(self.before),
             usage,
             rounds: self.watch.rounds(),
             waiting: waiting.collect(),
