@@ -10,6 +10,7 @@
 //! [`Environment`]: plugin::Environment
 
 mod agent;
+mod budget;
 mod build;
 mod caught;
 pub mod checkpoint;

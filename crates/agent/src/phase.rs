@@ -24,7 +24,9 @@ pub use action::{
 pub(crate) use action::{AnyActionHandler, PendingActions, PendingUpdate, erase_action};
 pub use command::StateCommand;
 pub(crate) use effect::{AnyEffectHandler, erase_effect};
-pub use effect::{EFFECT_TIME_MAX, EffectFailure, EffectHandler, EffectReport, Emitted, StateEffect};
+pub use effect::{
+    EFFECT_TIME_MAX, EFFECTS_CANCELLED_MAX, EffectFailure, EffectHandler, EffectReport, Emitted, StateEffect,
+};
 pub use engine::{PHASE_ROUNDS_MAX, PhaseReport};
 pub use error::{Fault, PhaseError};
 pub(crate) use gate::strongest;

@@ -39,7 +39,7 @@ pub use self::context::{ContextPolicy, Summarised, Summary};
 use self::conversation::Conversation;
 pub use self::conversation::left_over;
 pub(crate) use self::ending::{END_STEP_MAX, first_of};
-pub(crate) use self::events::tell;
+pub(crate) use self::events::Teller;
 pub use self::events::{AgentEvent, OBSERVED_MAX, Observer, Unobserved};
 use self::inbox::LaterUpdate;
 pub use self::inbox::{INBOX_MAX, Inbox, LaterWords};
@@ -53,9 +53,10 @@ use self::summarising::Shortening;
 use self::waiting::AnsweredQuestions;
 pub use self::waiting::{Asker, Decision, DecisionKind, Suspended, SuspendedCalls};
 use crate::agent::Agent;
+use crate::budget::Budget;
 use crate::caught::caught;
 use crate::checkpoint::{CallNote, CallPlace, Checkpoint, CheckpointError, Opened};
-use crate::phase::{Moment, Occasion, PhaseError, RunIdentity, TerminationReason};
+use crate::phase::{EFFECTS_CANCELLED_MAX, Moment, Occasion, PhaseError, RunIdentity, TerminationReason};
 use crate::plugin::Environment;
 use crate::state::{KeyOptions, MutationBatch, StateError, StateStore};
 use crate::tool::SuspendTicket;
@@ -196,6 +197,7 @@ struct Course {
     parts: RunParts,
     /// Cancelled with the run, and when its time is up.
     cancellation: CancellationToken,
+    teller: Teller,
     store: StateStore,
     conversation: Conversation,
     /// So many messages of it were there before what this run is to answer.
@@ -226,9 +228,13 @@ impl Course {
         let before = record.take();
         let recorded = before.is_some();
         let before = before.unwrap_or_default();
+        let cancellation = parts.cancellation.child_token();
+        let store = StateStore::new(&parts.agent.environment);
+        store.bound_effects(Budget::new(cancellation.clone(), EFFECTS_CANCELLED_MAX));
         Course {
-            cancellation: parts.cancellation.child_token(),
-            store: StateStore::new(&parts.agent.environment),
+            teller: Teller::new(Arc::clone(&parts.observer), cancellation.clone()),
+            cancellation,
+            store,
             conversation: Conversation::new(std::mem::take(messages)),
             before: 0,
             notes: Vec::new(),
@@ -426,7 +432,7 @@ impl Course {
     }
 
     async fn tell(&self, event: AgentEvent) {
-        tell(self.parts.observer.as_ref(), &self.cancellation, event).await;
+        self.teller.tell(event).await;
     }
 }
 

@@ -9,12 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::time::timeout;
 
 use super::{Fault, PhaseContext};
+use crate::budget::Budget;
 use crate::caught::caught;
 
-/// How long an effect's handler may take. Nothing else ends it: what is committed is told, also when the run is cancelled.
+/// How long an effect's handler may take. What is committed is told, also when the run is cancelled.
 pub const EFFECT_TIME_MAX: Duration = Duration::from_secs(30);
+/// So long the effects of a run may take in all from when it is cancelled. After that those go out that take no time.
+pub const EFFECTS_CANCELLED_MAX: Duration = Duration::from_secs(5);
 
 /// A kind of effect.
 pub trait StateEffect: Send + Sync + 'static {
@@ -79,6 +83,7 @@ impl EffectReport {
         handler: Option<&Arc<dyn AnyEffectHandler>>,
         effect: Emitted,
         context: &PhaseContext<'_>,
+        when_cancelled: Option<&Budget>,
     ) {
         let key = effect.key;
         self.dispatched += 1;
@@ -86,10 +91,19 @@ impl EffectReport {
             None => Err("it has no handler".to_owned()),
             Some(handler) => {
                 let told = caught(async { handler.handle(effect.payload, context).await });
-                match tokio::time::timeout(EFFECT_TIME_MAX, told).await {
-                    Ok(Ok(told)) => told.map_err(|fault| fault.to_string()),
-                    Ok(Err(panicked)) => Err(panicked),
-                    Err(_) => Err(format!("not done after {} s", EFFECT_TIME_MAX.as_secs())),
+                let told = timeout(EFFECT_TIME_MAX, told);
+                let told = match when_cancelled {
+                    Some(budget) => budget.within(told).await,
+                    None => Some(told.await),
+                };
+                match told {
+                    Some(Ok(Ok(told))) => told.map_err(|fault| fault.to_string()),
+                    Some(Ok(Err(panicked))) => Err(panicked),
+                    Some(Err(_)) => Err(format!("not done after {} s", EFFECT_TIME_MAX.as_secs())),
+                    None => {
+                        let max = EFFECTS_CANCELLED_MAX.as_secs();
+                        Err(format!("the run is cancelled, and its effects have had {max} s"))
+                    }
                 }
             }
         };

@@ -212,7 +212,7 @@ impl<'a> Turn<'a> {
             let context = self.context();
             for effect in effects {
                 let handler = self.environment.effect_handler(effect.key());
-                self.report.effects.dispatch(handler, effect, &context).await;
+                self.report.effects.dispatch(handler, effect, &context, self.store.effects()).await;
             }
         }
         Ok(())

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::Budget;
 use crate::caught::caught;
 use crate::checkpoint::CallPlace;
 use crate::phase::TerminationReason;
@@ -87,29 +88,35 @@ pub enum AgentEvent {
     },
 }
 
-/// So long a run that is cancelled waits for whoever hears of it, for each thing that it tells.
+/// So long a run that is cancelled waits for whoever hears of it, for all that it tells from then on.
 pub const OBSERVED_MAX: Duration = Duration::from_secs(5);
 
 /// Hears what a run tells. Whoever takes long holds the run up: that is the back-pressure. A run that is cancelled waits no
-/// longer than [`OBSERVED_MAX`]. A panic here is not the run's.
+/// longer than [`OBSERVED_MAX`] in all, and then tells only what is heard at once. A panic here is not the run's.
 #[async_trait]
 pub trait Observer: Send + Sync {
     /// Hears it.
     async fn observe(&self, event: AgentEvent);
 }
 
-/// Tells an event. Whoever does not listen holds the run up, but not its end; a panic of theirs is told to nobody.
-pub(crate) async fn tell(observer: &dyn Observer, cancellation: &CancellationToken, event: AgentEvent) {
-    let in_vain = async {
-        cancellation.cancelled().await;
-        tokio::time::sleep(OBSERVED_MAX).await;
-    };
-    tokio::select! {
-        biased;
-        told = caught(observer.observe(event)) => if let Err(panicked) = told {
+/// Tells what a run does. Whoever does not listen holds the run up, but not its end.
+#[derive(Clone)]
+pub(crate) struct Teller {
+    observer: Arc<dyn Observer>,
+    patience: Budget,
+}
+
+impl Teller {
+    pub(crate) fn new(observer: Arc<dyn Observer>, cancellation: CancellationToken) -> Self {
+        Teller { observer, patience: Budget::new(cancellation, OBSERVED_MAX) }
+    }
+
+    /// Tells an event. A panic of whoever listens is told to nobody.
+    pub(crate) async fn tell(&self, event: AgentEvent) {
+        let told = self.patience.within(caught(self.observer.observe(event))).await;
+        if let Some(Err(panicked)) = told {
             tracing::warn!("an observer {panicked}");
-        },
-        () = in_vain => {}
+        }
     }
 }
 

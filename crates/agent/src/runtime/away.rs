@@ -16,7 +16,7 @@ use crate::remote::{RemoteAnswer, RemoteError, RemoteRequest};
 use crate::resolve::RemoteAgent;
 use crate::run::{
     AgentEvent, Begin, CANCELLED_MAX, END_STEP_MAX, Inbox, Observer, Patience, RunEnd, RunOutcome, RunRecord,
-    RunStatus, Stored, first_lost, first_of, stored, tell,
+    RunStatus, Stored, Teller, first_lost, first_of, stored,
 };
 
 /// Everything that such a run needs beside what is said to it.
@@ -31,8 +31,7 @@ pub(super) struct Parts {
 
 /// Tells as the loop does, and remembers the words: what clients saw is what is stored.
 struct Telling {
-    observer: Arc<dyn Observer>,
-    cancellation: CancellationToken,
+    teller: Teller,
     said: Mutex<String>,
 }
 
@@ -44,7 +43,7 @@ impl Observer for Telling {
             AgentEvent::Inference(Update::Reset) => self.said().clear(),
             _ => {}
         }
-        tell(self.observer.as_ref(), &self.cancellation, event).await;
+        self.teller.tell(event).await;
     }
 }
 
@@ -62,8 +61,8 @@ struct Away {
 
 /// Runs it until it ends.
 pub(super) async fn run(parts: Parts, begin: Begin) -> RunOutcome {
-    let (observer, cancellation) = (Arc::clone(&parts.observer), parts.cancellation.clone());
-    let away = Away { parts, telling: Telling { observer, cancellation, said: Mutex::default() } };
+    let teller = Teller::new(Arc::clone(&parts.observer), parts.cancellation.clone());
+    let away = Away { parts, telling: Telling { teller, said: Mutex::default() } };
     away.telling.observe(AgentEvent::RunStarted { resumed: begin.resumed }).await;
     let words = begin.input.into_iter().chain(away.parts.inbox.close());
     let said: Vec<Arc<Message>> = words.map(|word| Arc::new(away.parts.checkpoint.stored(word))).collect();

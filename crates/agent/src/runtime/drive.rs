@@ -21,7 +21,7 @@ use crate::phase::{RunIdentity, TerminationReason};
 use crate::resolve::ResolvedRunPlan;
 use crate::run::{
     AgentEvent, Begin, CANCELLED_MAX, Decision, END_STEP_MAX, Inbox, Observer, RunEnd, RunOutcome, RunParts,
-    RunRecord, RunStatus, run, tell,
+    RunRecord, RunStatus, Teller, run,
 };
 
 /// So long opening a thread may take: a claim that nobody renews meanwhile is over by then.
@@ -187,8 +187,7 @@ pub(super) async fn in_time<T>(
 
 /// Whoever hears of a run, and talks to it.
 pub(super) struct Ears {
-    observer: Arc<dyn Observer>,
-    cancellation: CancellationToken,
+    teller: Teller,
     inbox: Arc<Inbox>,
 }
 
@@ -198,24 +197,21 @@ impl Ears {
         cancellation: &CancellationToken,
         inbox: &Arc<Inbox>,
     ) -> Self {
-        Ears { observer: Arc::clone(observer), cancellation: cancellation.clone(), inbox: Arc::clone(inbox) }
-    }
-
-    async fn tell(&self, event: AgentEvent) {
-        tell(self.observer.as_ref(), &self.cancellation, event).await;
+        let teller = Teller::new(Arc::clone(observer), cancellation.clone());
+        Ears { teller, inbox: Arc::clone(inbox) }
     }
 
     /// A run that the store kept from beginning. Whoever listens hears of its end like of any other, and what was said to it is
     /// given back.
     pub(super) async fn not_begun(&self, resumed: bool, error: CheckpointError) -> RunOutcome {
         self.inbox.refuse();
-        self.tell(AgentEvent::RunStarted { resumed }).await;
+        self.teller.tell(AgentEvent::RunStarted { resumed }).await;
         self.over(error.into()).await
     }
 
     async fn over(&self, reason: TerminationReason) -> RunOutcome {
         let outcome = ended(reason.clone());
-        self.tell(AgentEvent::RunEnded { reason, usage: outcome.usage }).await;
+        self.teller.tell(AgentEvent::RunEnded { reason, usage: outcome.usage }).await;
         outcome
     }
 }

@@ -1,11 +1,12 @@
 //! The present revision of one run's state, and the only way to the next one.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::keys::Held;
 use super::shelf::{Placed, Shelf};
 use super::snapshot::{Gone, Revision};
 use super::{MutationBatch, PersistedState, Scope, Snapshot, StateError, UnknownKeyPolicy};
+use crate::budget::Budget;
 use crate::plugin::Environment;
 
 /// The state of one run, in memory. Cloning gives another handle to the same state.
@@ -16,6 +17,8 @@ struct Inner {
     current: Mutex<Snapshot>,
     /// Held by the phase that is under way.
     phase: tokio::sync::Mutex<()>,
+    /// How long its effects may take when the run is cancelled, where there is a run.
+    effects: OnceLock<Budget>,
 }
 
 impl StateStore {
@@ -24,7 +27,8 @@ impl StateStore {
         let keys = Arc::clone(environment.keys());
         let empty =
             Snapshot(Arc::new(Revision { revision: 0, keys, shelf: Shelf::default(), gone: Arc::default() }));
-        StateStore(Arc::new(Inner { current: Mutex::new(empty), phase: tokio::sync::Mutex::new(()) }))
+        let (current, phase) = (Mutex::new(empty), tokio::sync::Mutex::new(()));
+        StateStore(Arc::new(Inner { current, phase, effects: OnceLock::new() }))
     }
 
     /// The present revision.
@@ -153,6 +157,16 @@ impl StateStore {
     /// One phase at a time.
     pub(crate) async fn phase(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.0.phase.lock().await
+    }
+
+    /// Effects have so much time in all, from when their run is cancelled. Said once.
+    pub(crate) fn bound_effects(&self, budget: Budget) {
+        let _ = self.0.effects.set(budget);
+    }
+
+    /// What was said about that.
+    pub(crate) fn effects(&self) -> Option<&Budget> {
+        self.0.effects.get()
     }
 
     fn current(&self) -> MutexGuard<'_, Snapshot> {

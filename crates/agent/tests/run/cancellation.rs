@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use runyard_agent::phase::{GateDecision, Phase, StateCommand, TerminationReason};
+use runyard_agent::phase::{EFFECTS_CANCELLED_MAX, GateDecision, Phase, StateCommand, TerminationReason};
 use runyard_agent::run::{AgentEvent, OBSERVED_MAX, Observer, RunStatus};
 use runyard_agent::tool::ToolResult;
 use runyard_llm::inference::{Opens, ScriptedAnswer, ScriptedError, Step};
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::support::parts::{answers, hangs, tool};
+use crate::support::parts::{Bad, answers, hangs, tool};
 use crate::support::{World, assert_paired, call, calls, results, run_id, says};
 
 /// After ten seconds nobody wants it any more.
@@ -154,8 +154,55 @@ async fn a_listener_that_never_answers_does_not_keep_a_cancelled_run() {
     let run = run_id();
     let outcome = world.go(run, &["Go."], Vec::new()).await.outcome;
     assert_eq!(outcome.reason, TerminationReason::Cancelled);
-    assert!(begun.elapsed() < Duration::from_secs(10) + OBSERVED_MAX * 4);
+    assert_eq!(begun.elapsed().as_secs(), 10 + OBSERVED_MAX.as_secs());
     assert_eq!(world.record(run).await.status, RunStatus::Done);
+}
+
+/// Hears nothing more once the run is cancelled.
+struct DeafOnceCancelled(tokio_util::sync::CancellationToken);
+
+#[async_trait]
+impl Observer for DeafOnceCancelled {
+    async fn observe(&self, _event: AgentEvent) {
+        if self.0.is_cancelled() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_run_waits_for_its_listener_once_and_not_for_each_thing_that_it_tells() {
+    let fifty = || ScriptedAnswer::calls((0..50).map(|n| call(&n.to_string(), "hang", json!({ "n": n }))));
+    for parallel in [false, true] {
+        let mut world = World::new([fifty()]).tool(hangs("hang").done());
+        if parallel {
+            world = world.parallel();
+        }
+        world.observer = Some(Arc::new(DeafOnceCancelled(world.cancellation.clone())));
+        unwanted_soon(&world);
+        let begun = Instant::now();
+        let outcome = world.go(run_id(), &["Go."], Vec::new()).await.outcome;
+        assert_eq!(outcome.reason, TerminationReason::Cancelled);
+        assert_eq!((begun.elapsed() - Duration::from_secs(10)).as_secs(), OBSERVED_MAX.as_secs());
+        assert_eq!(results(&world.messages().await).len(), 50);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_effects_of_a_cancelled_run_have_one_time_for_all_of_them() {
+    let fifty = || (0..50).fold(StateCommand::none(), |command, _| command.emit::<Bad>(None));
+    let tells = tool("tell", move |_, _| async move {
+        Ok(runyard_agent::tool::ToolOutput::new(ToolResult::success("told"), fifty()))
+    });
+    let world = World::new([calls("a", "tell")])
+        .tool(tells.done())
+        .with(|bits| bits.hook(Phase::RunEnd, move |_| async move { Ok(fifty()) }));
+    unwanted_soon(&world);
+    let begun = Instant::now();
+    let seen = world.ask("Go.").await;
+    assert_eq!(seen.reason(), &TerminationReason::Cancelled);
+    assert_eq!((begun.elapsed() - Duration::from_secs(10)).as_secs(), EFFECTS_CANCELLED_MAX.as_secs());
+    assert_eq!(results(&world.messages().await), [("a".to_owned(), "told".to_owned(), false)]);
 }
 
 // clause: D02

@@ -145,6 +145,24 @@ impl EffectHandler<Noted> for Noted {
     }
 }
 
+/// An effect that hangs, or fails with these words.
+pub(crate) struct Bad;
+
+impl StateEffect for Bad {
+    const KEY: &'static str = "test.bad";
+    type Payload = Option<&'static str>;
+}
+
+#[async_trait]
+impl EffectHandler<Bad> for Bad {
+    async fn handle(&self, words: Option<&'static str>, _: &PhaseContext<'_>) -> Result<(), Fault> {
+        match words {
+            Some(words) => Err(words.into()),
+            None => std::future::pending().await,
+        }
+    }
+}
+
 impl Bits {
     pub(crate) fn hook<F>(
         &mut self,
@@ -187,6 +205,7 @@ impl Plugin for Bits {
             registrar.hook(*phase, FnHook(Arc::clone(hook)));
         }
         registrar.effect::<Noted>(self.noted.clone())?;
+        registrar.effect::<Bad>(Bad)?;
         for gate in &self.gates {
             registrar.gate(FnGate(Arc::clone(gate), self.asks_people));
         }
