@@ -27,7 +27,7 @@ pub(crate) use effect::{AnyEffectHandler, erase_effect};
 pub use effect::{
     EFFECT_TIME_MAX, EFFECTS_CANCELLED_MAX, EffectFailure, EffectHandler, EffectReport, Emitted, StateEffect,
 };
-pub use engine::{PHASE_ROUNDS_MAX, PhaseReport};
+pub use engine::{ActionFailure, PHASE_ROUNDS_MAX, PhaseReport};
 pub use error::{Fault, PhaseError};
 pub(crate) use gate::strongest;
 pub use gate::{GateDecision, ToolGate};

@@ -56,7 +56,10 @@ use crate::agent::Agent;
 use crate::budget::Budget;
 use crate::caught::caught;
 use crate::checkpoint::{CallNote, CallPlace, Checkpoint, CheckpointError, Opened};
-use crate::phase::{EFFECTS_CANCELLED_MAX, Moment, Occasion, PhaseError, RunIdentity, TerminationReason};
+use crate::phase::{
+    ActionFailure, EFFECTS_CANCELLED_MAX, EffectFailure, Moment, Occasion, PhaseError, PhaseReport,
+    RunIdentity, TerminationReason,
+};
 use crate::plugin::Environment;
 use crate::state::{KeyOptions, MutationBatch, StateError, StateStore};
 use crate::tool::SuspendTicket;
@@ -416,9 +419,20 @@ impl Course {
     }
 
     async fn phase(&mut self, moment: Moment<'_>) -> Result<(), Halt> {
-        let occasion = self.occasion(moment);
-        self.parts.agent.environment.run_phase(&self.store, occasion).await?;
-        Ok(())
+        let (mut report, environment) = (PhaseReport::default(), &self.parts.agent.environment);
+        let done = environment.run_phase_reporting(&self.store, self.occasion(moment), &mut report).await;
+        self.tell_failures(report).await;
+        Ok(done?)
+    }
+
+    /// What a phase did not do, and went on without.
+    async fn tell_failures(&self, report: PhaseReport) {
+        for ActionFailure { key, message } in report.failed_actions {
+            self.tell(AgentEvent::ActionFailed { key, message }).await;
+        }
+        for EffectFailure { key, message } in report.effects.failed {
+            self.tell(AgentEvent::EffectFailed { key: key.to_owned(), message }).await;
+        }
     }
 
     fn occasion<'a>(&'a self, moment: Moment<'a>) -> Occasion<'a> {

@@ -243,7 +243,8 @@ async fn d16_an_action_that_fails_or_panics_is_kept_aside_and_the_others_go_on()
     let failed: Vec<_> =
         snapshot.get::<FailedActions>().unwrap().iter().map(|failed| failed.message.as_str()).collect();
     assert_eq!(failed, ["no ink", "panicked: ink everywhere"]);
-    assert_eq!(report.failed_actions, 2);
+    let told: Vec<_> = report.failed_actions.iter().map(|failure| failure.message.as_str()).collect();
+    assert_eq!(told, failed);
     for _ in 0..FAILED_ACTIONS_MAX {
         environment.run_phase(&store, at(Moment::StepStart)).await.unwrap();
     }
@@ -257,11 +258,11 @@ async fn d16_an_action_whose_handler_is_gone_or_whose_payload_is_not_read_is_kep
     let mut wrong = write("x", 0);
     wrong.actions[0].payload = serde_json::json!(7);
     with.submit(&store, wrong, at(Moment::StepEnd)).await.unwrap();
-    assert_eq!(with.run_phase(&store, at(Moment::StepStart)).await.unwrap().failed_actions, 1);
+    assert_eq!(with.run_phase(&store, at(Moment::StepStart)).await.unwrap().failed_actions.len(), 1);
     with.submit(&store, write("x", 0), at(Moment::StepEnd)).await.unwrap();
     let without = environment();
     store.switch_to(&without);
-    assert_eq!(without.run_phase(&store, at(Moment::StepStart)).await.unwrap().failed_actions, 1);
+    assert_eq!(without.run_phase(&store, at(Moment::StepStart)).await.unwrap().failed_actions.len(), 1);
     let failed: Vec<_> = store
         .snapshot()
         .get::<FailedActions>()

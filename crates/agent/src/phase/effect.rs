@@ -108,6 +108,7 @@ impl EffectReport {
             }
         };
         if let Err(message) = outcome {
+            tracing::warn!(effect = key, "an effect failed: {message}");
             self.failed.push(EffectFailure { key, message });
         }
     }

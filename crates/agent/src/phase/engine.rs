@@ -24,10 +24,19 @@ pub struct PhaseReport {
     pub commits: usize,
     /// How many times scheduled actions were gone through.
     pub rounds: usize,
-    /// How many of them failed; they are among the [`FailedActions`].
-    pub failed_actions: usize,
+    /// Those of them that failed; they are among the [`FailedActions`].
+    pub failed_actions: Vec<ActionFailure>,
     /// What became of the effects.
     pub effects: EffectReport,
+}
+
+/// A scheduled action that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionFailure {
+    /// Its kind.
+    pub key: String,
+    /// Why.
+    pub message: String,
 }
 
 impl Environment {
@@ -41,20 +50,31 @@ impl Environment {
     /// Cancellation is looked at before, between and during all that, but never between a commit and its effects. What was
     /// committed by then stays.
     pub async fn run_phase(&self, store: &StateStore, at: Occasion<'_>) -> Result<PhaseReport, PhaseError> {
+        let mut report = PhaseReport::default();
+        self.run_phase_reporting(store, at, &mut report).await?;
+        Ok(report)
+    }
+
+    /// The same, with a report of what it did also where it failed, or was left.
+    pub(crate) async fn run_phase_reporting(
+        &self,
+        store: &StateStore,
+        at: Occasion<'_>,
+        report: &mut PhaseReport,
+    ) -> Result<(), PhaseError> {
         if at.cancellation.is_cancelled() {
             return Err(StateError::Cancelled.into());
         }
         let phase = at.moment.phase();
         // Most phases have nothing to do, and should cost as much.
         if self.hooks(phase).is_empty() && !is_waited_for(store, phase) {
-            return Ok(PhaseReport::default());
+            return Ok(());
         }
         Box::pin(async {
             let _turn = unless_cancelled(at.cancellation, store.phase()).await?;
-            let mut turn = Turn { environment: self, store, at, report: PhaseReport::default() };
+            let mut turn = Turn { environment: self, store, at, report };
             turn.gather().await?;
-            turn.handle_actions().await?;
-            Ok(turn.report)
+            turn.handle_actions().await
         })
         .await
     }
@@ -71,10 +91,11 @@ impl Environment {
             return Ok(PhaseReport::default());
         }
         let _turn = store.phase().await;
-        let mut turn = Turn { environment: self, store, at, report: PhaseReport::default() };
+        let mut report = PhaseReport::default();
+        let mut turn = Turn { environment: self, store, at, report: &mut report };
         turn.check(&command)?;
         turn.commit(command).await?;
-        Ok(turn.report)
+        Ok(report)
     }
 }
 
@@ -82,7 +103,7 @@ struct Turn<'a> {
     environment: &'a Environment,
     store: &'a StateStore,
     at: Occasion<'a>,
-    report: PhaseReport,
+    report: &'a mut PhaseReport,
 }
 
 type Hook = Part<dyn PhaseHook>;
@@ -170,7 +191,9 @@ impl<'a> Turn<'a> {
         let mut command = match outcome {
             Ok(command) => command,
             Err(message) => {
-                self.report.failed_actions += 1;
+                tracing::warn!(action = action.key, "a scheduled action failed: {message}");
+                let failure = ActionFailure { key: action.key.clone(), message: message.clone() };
+                self.report.failed_actions.push(failure);
                 let action = Scheduled::clone(action);
                 StateCommand::none().update::<FailedActions>(FailedAction { action, message })
             }

@@ -173,7 +173,9 @@ impl Course {
     async fn commit_command(&self, command: StateCommand, moment: Moment<'_>) -> Result<(), ToolError> {
         let submitted =
             self.parts.agent.environment.submit(&self.store, command, self.occasion(moment)).await;
-        submitted.map(drop).map_err(|error| ToolError::Internal(error.to_string()))
+        let report = submitted.map_err(|error| ToolError::Internal(error.to_string()))?;
+        self.tell_failures(report).await;
+        Ok(())
     }
 
     /// Commits what tools want that ran side by side, as one. Of two that meet at an exclusive key the first counts. The effects

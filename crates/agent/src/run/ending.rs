@@ -11,7 +11,7 @@ use super::limits::{Counted, Counters};
 use super::waiting::{AnsweredQuestions, SuspendedCalls};
 use super::{AgentEvent, Course, Halt, RunEnd, RunOutcome, RunStatus};
 use crate::checkpoint::{CallPlace, CheckpointError, Opened};
-use crate::phase::{LastOffer, Moment, Offer};
+use crate::phase::{LastOffer, Moment, Offer, PhaseReport};
 use crate::state::{MutationBatch, Scope, StateError};
 
 /// So long the last phase may take.
@@ -123,9 +123,12 @@ impl Course {
         let token = CancellationToken::new();
         let mut occasion = self.occasion(Moment::RunEnd { reason });
         occasion.cancellation = &token;
-        let phase = self.parts.agent.environment.run_phase(&self.store, occasion);
-        match timeout(END_PHASE_MAX, phase).await {
-            Ok(done) => Ok(done.map(drop)?),
+        let (mut report, environment) = (PhaseReport::default(), &self.parts.agent.environment);
+        let phase = environment.run_phase_reporting(&self.store, occasion, &mut report);
+        let done = timeout(END_PHASE_MAX, phase).await;
+        self.tell_failures(report).await;
+        match done {
+            Ok(done) => Ok(done?),
             Err(_) => {
                 let message = format!("the end of the run took longer than {} s", END_PHASE_MAX.as_secs());
                 Err(Halt::Failed { code: Code::StatePhaseRunLoopExceeded, message })

@@ -79,6 +79,20 @@ pub enum AgentEvent {
         /// So many messages are left out.
         messages: u64,
     },
+    /// An effect failed. What it belongs to is committed all the same.
+    EffectFailed {
+        /// Its kind.
+        key: String,
+        /// Why.
+        message: String,
+    },
+    /// A scheduled action failed, and is kept aside.
+    ActionFailed {
+        /// Its kind.
+        key: String,
+        /// Why.
+        message: String,
+    },
     /// It ends, or waits.
     RunEnded {
         /// How.

@@ -13,9 +13,9 @@ use runyard_llm::inference::{
 };
 use runyard_llm::usage::Usage;
 
-use crate::support::parts::{answers, tool};
+use crate::support::parts::{Bad, Label, answers, tool};
 use crate::support::{World, assert_paired, calls, run_id, says, shape};
-use runyard_agent::tool::ToolResult;
+use runyard_agent::tool::{ToolOutput, ToolResult};
 
 #[tokio::test]
 async fn a_run_calls_and_answers_and_all_of_it_is_stored() {
@@ -403,4 +403,43 @@ async fn calls_that_an_earlier_run_left_open_are_closed_before_anything_is_said(
     assert_paired(&read);
     assert_eq!(read.last(), Some(&Message::user("Never mind.")));
     assert!(effects.all().is_empty(), "and they are not made");
+}
+
+// clause: D16
+#[tokio::test]
+async fn d16_effects_and_scheduled_actions_that_fail_are_told_wherever_they_come_from() {
+    use runyard_agent::phase::{ExcludeTool, Scheduled, ScheduledAction};
+    let unreadable = || Scheduled {
+        key: ExcludeTool::KEY.to_owned(),
+        phase: ExcludeTool::PHASE,
+        payload: serde_json::json!(7),
+    };
+    let tells = tool("tell", |_, _| async {
+        let command = StateCommand::none().emit::<Bad>(Some("of a tool"));
+        Ok(ToolOutput::new(ToolResult::success("told"), command))
+    });
+    let world = World::new([calls("a", "tell"), says("Done.")]).tool(tells.done()).with(|bits| {
+        bits.hook(Phase::RunStart, move |_| {
+            let command = StateCommand { actions: vec![unreadable()], ..StateCommand::none() };
+            async { Ok(command.emit::<Bad>(Some("of a hook"))) }
+        });
+        // A phase that fails later has still sent its effects.
+        bits.hook(Phase::RunEnd, |_| async { Ok(StateCommand::none().emit::<Bad>(Some("of the end"))) });
+        bits.hook(Phase::RunEnd, |_| async { Ok(StateCommand::none().update::<Label>("one".to_owned())) });
+        bits.hook(Phase::RunEnd, |context| {
+            let again = context.snapshot.get::<Label>().is_some();
+            async move {
+                match again {
+                    true => Err("it went wrong".into()),
+                    false => Ok(StateCommand::none().update::<Label>("two".to_owned())),
+                }
+            }
+        });
+    });
+    let seen = world.ask("Go.").await;
+    assert!(matches!(seen.reason(), TerminationReason::Failed { code: Code::InternalError, .. }));
+    let told = seen.words().into_iter().filter(|word| word.contains("failed")).collect::<Vec<_>>();
+    let unread = "action runtime.exclude_tool failed: invalid type: integer `7`, expected a string";
+    let effect = |words| format!("effect test.bad failed: {words}");
+    assert_eq!(told, [effect("of a hook"), unread.to_owned(), effect("of a tool"), effect("of the end")]);
 }

@@ -324,6 +324,8 @@ fn word(event: &AgentEvent) -> Option<String> {
         }
         AgentEvent::Suspended { place, ticket } => format!("waits {place} for {}", ticket.action),
         AgentEvent::Summarised { messages } => format!("summarised {messages}"),
+        AgentEvent::EffectFailed { key, message } => format!("effect {key} failed: {message}"),
+        AgentEvent::ActionFailed { key, message } => format!("action {key} failed: {message}"),
         AgentEvent::RunEnded { .. } => "ended".to_owned(),
         _ => return None,
     })
