@@ -37,5 +37,5 @@ pub use inference::{
     InferenceAdjustments, InferenceOverride, Lifetime, Place, SetInferenceOverride, TOOL_NAMES_MAX,
 };
 pub(crate) use inference::{BuiltIn, ContextMessages, LastOffer, NextInference, Offer};
-pub(crate) use join::join_all;
+pub(crate) use join::SideBySide;
 pub use moment::{Moment, Phase, TerminationReason};

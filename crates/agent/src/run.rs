@@ -19,6 +19,7 @@ mod keeping;
 mod limits;
 mod pieces;
 mod record;
+mod reports;
 mod result;
 mod summarising;
 mod waiting;

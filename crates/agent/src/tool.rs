@@ -16,6 +16,7 @@ mod suspend;
 mod typed;
 
 pub use action::{ActionTool, error_of};
+pub(crate) use context::Line;
 pub use context::{Report, Reporter, ToolContext};
 pub use descriptor::ToolDescriptor;
 pub use error::{Refusal, ToolError};

@@ -1,7 +1,8 @@
 //! Effects: what goes out after a commit.
 //!
 //! They are not stored. A run that dies goes on from its last checkpoint, and what was committed after that is done anew,
-//! with its effects: a handler must bear to be told twice.
+//! with its effects: a handler must bear to be told twice. What a tool sends goes out when its call's result is durable, so a
+//! process that dies in between never sends it.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -31,7 +32,8 @@ pub trait StateEffect: Send + Sync + 'static {
 /// Carries one kind of effect out.
 #[async_trait]
 pub trait EffectHandler<E: StateEffect>: Send + Sync + 'static {
-    /// Carries it out. The revision is the one that its commit made. A failure is reported and changes nothing.
+    /// Carries it out. The revision is the one that its commit made, or after a tool a later one. A failure is reported and
+    /// changes nothing.
     async fn handle(&self, payload: E::Payload, context: &PhaseContext<'_>) -> Result<(), Fault>;
 }
 

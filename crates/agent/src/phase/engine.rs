@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::join::join_all;
 use super::{
-    ACTIONS_PENDING_MAX, EffectReport, FailedAction, FailedActions, Fault, Occasion, PendingActions,
+    ACTIONS_PENDING_MAX, EffectReport, Emitted, FailedAction, FailedActions, Fault, Occasion, PendingActions,
     PendingUpdate, Phase, PhaseContext, PhaseError, PhaseHook, Scheduled, StateCommand,
 };
 use crate::caught::{caught, caught_now};
@@ -96,6 +96,36 @@ impl Environment {
         turn.check(&command)?;
         turn.commit(command).await?;
         Ok(report)
+    }
+}
+
+impl Environment {
+    /// Commits what a tool wants, but for its effects, which it gives back: they are for [`Self::send`].
+    pub(crate) async fn accept(
+        &self,
+        store: &StateStore,
+        command: StateCommand,
+        at: Occasion<'_>,
+    ) -> Result<Vec<Emitted>, PhaseError> {
+        let _turn = store.phase().await;
+        let mut turn = Turn { environment: self, store, at, report: &mut PhaseReport::default() };
+        turn.check(&command)?;
+        turn.commit_changes(command)
+    }
+
+    /// Sends effects of what is committed.
+    pub(crate) async fn send(
+        &self,
+        store: &StateStore,
+        effects: Vec<Emitted>,
+        at: Occasion<'_>,
+    ) -> PhaseReport {
+        let mut report = PhaseReport::default();
+        if !effects.is_empty() {
+            let _turn = store.phase().await;
+            Turn { environment: self, store, at, report: &mut report }.send(effects).await;
+        }
+        report
     }
 }
 
@@ -211,7 +241,7 @@ impl<'a> Turn<'a> {
         }
         let effects = command.effects.iter();
         if let Some(effect) =
-            effects.map(super::Emitted::key).find(|key| self.environment.effect_handler(key).is_none())
+            effects.map(Emitted::key).find(|key| self.environment.effect_handler(key).is_none())
         {
             return Err(StateError::UnknownEffectHandler { key: effect.to_owned() });
         }
@@ -219,6 +249,13 @@ impl<'a> Turn<'a> {
     }
 
     async fn commit(&mut self, command: StateCommand) -> Result<(), PhaseError> {
+        let effects = self.commit_changes(command)?;
+        self.send(effects).await;
+        Ok(())
+    }
+
+    /// Commits what is changed and scheduled, and gives back the effects.
+    fn commit_changes(&mut self, command: StateCommand) -> Result<Vec<Emitted>, PhaseError> {
         let StateCommand { mut batch, actions, effects } = command;
         if let Some(first) = actions.first() {
             let waiting = self.store.snapshot().get::<PendingActions>().map_or(0, |all| all.waiting.len());
@@ -231,14 +268,18 @@ impl<'a> Turn<'a> {
         if !batch.is_empty() || batch.base_revision().is_some() {
             self.commit_batch(batch)?;
         }
-        if !effects.is_empty() {
-            let context = self.context();
-            for effect in effects {
-                let handler = self.environment.effect_handler(effect.key());
-                self.report.effects.dispatch(handler, effect, &context, self.store.effects()).await;
-            }
+        Ok(effects)
+    }
+
+    async fn send(&mut self, effects: Vec<Emitted>) {
+        if effects.is_empty() {
+            return;
         }
-        Ok(())
+        let context = self.context();
+        for effect in effects {
+            let handler = self.environment.effect_handler(effect.key());
+            self.report.effects.dispatch(handler, effect, &context, self.store.effects()).await;
+        }
     }
 
     fn commit_batch(&mut self, batch: MutationBatch) -> Result<(), PhaseError> {

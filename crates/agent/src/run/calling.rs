@@ -1,31 +1,45 @@
 //! Making the calls of an answer: noted before and after, one by one or side by side.
 
+use std::any::TypeId;
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use runyard_domain::Class;
 use runyard_llm::inference::ToolCall;
-use tokio::sync::mpsc;
 
 use super::deciding::{Making, Plan};
+use super::events::Teller;
+use super::reports::Reports;
 use super::result::Ended;
 use super::waiting::{Asker, Suspended, SuspendedCalls, SuspendedUpdate};
 use super::{AgentEvent, Course, Halt};
 use crate::agent::CallOrder;
 use crate::checkpoint::{CallNote, CallPlace};
-use crate::phase::{Moment, StateCommand, join_all};
+use crate::phase::{Emitted, Moment, PhaseError, SideBySide, StateCommand};
 use crate::state::{MutationBatch, StateError};
-use crate::tool::{Refusal, Report, Reporter, ToolError, ToolOutput, ToolResult, execute};
+use crate::tool::{Refusal, ToolError, ToolOutput, ToolResult, execute};
 
-/// So many reports of a tool wait to be told; what comes faster is left out.
-const REPORTS_MAX: usize = 64;
-
-/// What a tool gave, or why it did not.
-type Outcome = Result<ToolOutput, Refusal>;
+/// What a tool gave, or why it did not, and what it said that is not told yet.
+type Outcome = (Result<ToolOutput, Refusal>, Reports);
 
 /// A call of which it is decided that it is made.
 struct Made {
     place: CallPlace,
     call: Arc<ToolCall>,
     making: Box<Making>,
+}
+
+/// A call that was made: what came of it stands in the conversation, and the rest is to follow when that is durable.
+struct Kept {
+    ended: Ended,
+    effects: Vec<Emitted>,
+    reports: Reports,
+}
+
+/// What calls have changed that were made side by side, on one revision.
+struct Siblings {
+    revision: u64,
+    exclusive: HashSet<TypeId>,
 }
 
 impl Course {
@@ -50,16 +64,13 @@ impl Course {
                     self.intend(place, &call, &making);
                     self.flush().await?;
                     self.unknown.remove(&place);
-                    let outcome = self.make(place, &call, *making).await;
-                    let ended = match outcome {
-                        Ok(output) => self.submit(&call, output).await,
-                        Err(refusal) => Err(refusal),
-                    };
-                    if let Some(waiting) = waits(&ended) {
-                        self.wait(place, waiting).await?;
+                    let mut alone = Siblings::on(making.context.snapshot.revision());
+                    let outcome = make(self.teller.clone(), place, Arc::clone(&call), *making).await;
+                    let kept = self.keep(place, &call, outcome, &mut alone).await?;
+                    let durable = self.flush().await;
+                    if self.conclude(place, &call, kept, durable).await? {
                         return Ok(true);
                     }
-                    self.over(place, &call, ended).await?;
                 }
             }
         }
@@ -89,46 +100,45 @@ impl Course {
         self.flush().await?;
         // Until then it is as before: one that may have been made in an earlier life may have been.
         self.unknown.retain(|place| made.iter().all(|made| made.place != *place));
-        let snapshot = self.store.snapshot();
-        let calls: Vec<(CallPlace, Arc<ToolCall>)> =
-            made.iter().map(|made| (made.place, Arc::clone(&made.call))).collect();
-        let this = &*self;
-        let running = made.into_iter().map(|Made { place, call, mut making }| {
-            making.context.snapshot = snapshot.clone();
-            async move { this.make(place, &call, *making).await }
-        });
-        let outcomes = join_all(running).await;
-        let ended = self.submit_all(&calls, outcomes).await;
-        let waits = self.conclude(calls, ended).await?;
+        let waits = self.make_all(made).await?;
         Ok(waits || waiting)
     }
 
-    /// Notes what came of calls that were made side by side. Says whether any of them waits.
-    ///
-    /// All are noted before anything can go wrong: they were made.
-    async fn conclude(
-        &mut self,
-        calls: Vec<(CallPlace, Arc<ToolCall>)>,
-        ended: Vec<Ended>,
-    ) -> Result<bool, Halt> {
-        let (mut waiting, mut over) = (Vec::new(), Vec::new());
-        for ((place, call), ended) in calls.into_iter().zip(ended) {
-            match waits(&ended) {
-                Some(call) => waiting.push((place, call)),
-                None => {
-                    self.note_result(place, &call, &ended);
-                    over.push((place, call, ended));
+    /// Makes calls side by side. What came of each is durable as soon as it is there, and the rest follows when all are over.
+    /// Says whether any of them waits.
+    async fn make_all(&mut self, made: Vec<Made>) -> Result<bool, Halt> {
+        let snapshot = self.store.snapshot();
+        let mut siblings = Siblings::on(snapshot.revision());
+        let calls: Vec<(CallPlace, Arc<ToolCall>)> =
+            made.iter().map(|made| (made.place, Arc::clone(&made.call))).collect();
+        let mut running = SideBySide::new(made.into_iter().map(|Made { place, call, mut making }| {
+            making.context.snapshot = snapshot.clone();
+            make(self.teller.clone(), place, call, *making)
+        }));
+        let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
+        let mut kept: Vec<Option<Kept>> = calls.iter().map(|_| None).collect();
+        let mut durable = Ok(());
+        while let Some(done) = running.next().await {
+            for (at, outcome) in done {
+                outcomes[at] = Some(outcome);
+            }
+            for (at, (place, call)) in calls.iter().enumerate() {
+                // Results of calls that a model gave one id are told apart by their order.
+                let is_next = (0..at).all(|before| kept[before].is_some() || calls[before].1.id != call.id);
+                if let Some(outcome) = outcomes[at].take_if(|_| is_next) {
+                    kept[at] = Some(self.keep(*place, call, outcome, &mut siblings).await?);
                 }
             }
+            let flushed = running.beside(self.flush()).await;
+            durable = durable.and(flushed);
         }
-        let waits = !waiting.is_empty();
-        for (place, call) in waiting {
-            self.wait(place, call).await?;
-        }
-        let mut failed = Ok(());
-        for (place, call, ended) in over {
-            let followed = self.follow_up(place, &call, ended).await;
-            failed = failed.and(followed);
+        let (mut waits, mut failed) = (false, Ok(()));
+        for ((place, call), kept) in calls.iter().zip(kept) {
+            let Some(kept) = kept else { continue };
+            match self.conclude(*place, call, kept, durable.clone()).await {
+                Ok(waiting) => waits |= waiting,
+                Err(halt) => failed = failed.and(Err(halt)),
+            }
         }
         failed.map(|()| waits)
     }
@@ -142,110 +152,132 @@ impl Course {
         });
     }
 
-    /// Makes a call whose intent is durable.
-    async fn make(&self, place: CallPlace, call: &ToolCall, mut making: Making) -> Outcome {
-        let idempotent = making.tool.descriptor().idempotent;
-        self.tell(AgentEvent::ToolStarted { place, call: call.clone(), idempotent }).await;
-        let (reports, mut told) = mpsc::channel::<Report>(REPORTS_MAX);
-        making.context.reporter = Reporter::new(move |report| drop(reports.try_send(report)));
-        let running = execute(making.tool.as_ref(), call.arguments.clone(), &making.context);
-        tokio::pin!(running);
-        let outcome = loop {
-            tokio::select! {
-                biased;
-                Some(report) = told.recv() => self.tell(AgentEvent::ToolReported { place, report }).await,
-                outcome = &mut running => break outcome,
-            }
-        };
-        while let Ok(report) = told.try_recv() {
-            self.tell(AgentEvent::ToolReported { place, report }).await;
-        }
-        outcome.map_err(Refusal::from)
-    }
-
-    /// Commits what a tool wants in the state. Where that cannot be, the call has failed.
-    async fn submit(&mut self, call: &ToolCall, ToolOutput { result, command }: ToolOutput) -> Ended {
-        let outcome = Ok(result);
-        self.commit_command(command, Moment::AfterToolExecute { call, outcome: &outcome }).await?;
-        outcome.map_err(Refusal::from)
-    }
-
-    async fn commit_command(&self, command: StateCommand, moment: Moment<'_>) -> Result<(), ToolError> {
-        let submitted =
-            self.parts.agent.environment.submit(&self.store, command, self.occasion(moment)).await;
-        let report = submitted.map_err(|error| ToolError::Internal(error.to_string()))?;
-        self.tell_failures(report).await;
-        Ok(())
-    }
-
-    /// Commits what tools want that ran side by side, as one. Of two that meet at an exclusive key the first counts. The effects
-    /// go out after it, each as its own call's.
-    async fn submit_all(
+    /// What came of a call goes into the state and the conversation, so that the next step has all of it.
+    async fn keep(
         &mut self,
-        calls: &[(CallPlace, Arc<ToolCall>)],
-        outcomes: Vec<Outcome>,
-    ) -> Vec<Ended> {
-        let mut merged = StateCommand::none();
-        let mut ended: Vec<Ended> = Vec::with_capacity(outcomes.len());
-        let mut wanting = Vec::new();
-        for outcome in outcomes {
-            ended.push(match outcome {
-                Err(refusal) => Err(refusal),
-                Ok(ToolOutput { result, command }) if command.is_empty() => Ok(result),
-                Ok(ToolOutput { result, mut command }) => match self.goes_with(&merged, &command) {
-                    Ok(()) => {
-                        wanting.push((ended.len(), std::mem::take(&mut command.effects)));
-                        // It is checked, so nothing of it can be refused: both are for this revision, or for any.
-                        merged = merged.merge_parallel(command).unwrap_or_default();
-                        Ok(result)
-                    }
-                    Err(error) => Err(ToolError::Internal(error.to_string()).into()),
-                },
-            });
+        place: CallPlace,
+        call: &ToolCall,
+        (outcome, reports): Outcome,
+        siblings: &mut Siblings,
+    ) -> Result<Kept, Halt> {
+        let (ended, effects) = match outcome {
+            Err(refusal) => (Err(refusal), Vec::new()),
+            Ok(ToolOutput { result, command }) => self.accept(call, result, command, siblings).await,
+        };
+        match waits(&ended) {
+            Some(waiting) => self.note_wait(place, waiting)?,
+            None => self.note_result(place, call, &ended),
         }
-        let committed = self.commit_command(merged, Moment::StepEnd).await;
-        for (at, effects) in wanting {
-            let told = match (&committed, &ended[at]) {
-                (Ok(()), Ok(result)) => {
-                    let (call, outcome) = (calls[at].1.as_ref(), Ok(result.clone()));
-                    let command = StateCommand { effects, ..StateCommand::none() };
-                    self.commit_command(command, Moment::AfterToolExecute { call, outcome: &outcome }).await
-                }
-                (Ok(()), Err(_)) => Ok(()),
-                (Err(error), _) => Err(error.clone()),
-            };
-            if let Err(error) = told {
-                ended[at] = Err(error.into());
-            }
-        }
-        ended
+        Ok(Kept { ended, effects, reports })
     }
 
-    /// Whether a command can be committed, and together with another one.
-    fn goes_with(&self, before: &StateCommand, command: &StateCommand) -> Result<(), StateError> {
-        let environment = &self.parts.agent.environment;
-        if let Some(key) = before.batch.conflict(&command.batch) {
-            return Err(StateError::ParallelMergeConflict { key: key.to_owned() });
+    /// Commits what a tool wants in the state, and gives back its effects. What meets another call's changes is left out, and
+    /// the model is told: the call was made, and its result stands. A tool that wants what cannot be is broken.
+    async fn accept(
+        &mut self,
+        call: &ToolCall,
+        result: ToolResult,
+        command: StateCommand,
+        siblings: &mut Siblings,
+    ) -> (Ended, Vec<Emitted>) {
+        if command.is_empty() {
+            return (Ok(result), Vec::new());
         }
-        let mut actions = command.actions.iter();
-        if let Some(action) = actions.find(|action| environment.action_handler(&action.key).is_none()) {
-            return Err(StateError::UnknownScheduledActionHandler { key: action.key.clone() });
+        let outcome = Ok(result.clone());
+        let at = self.occasion(Moment::AfterToolExecute { call, outcome: &outcome });
+        let changed: Vec<TypeId> = command.batch.exclusive().map(|(key, _)| key).collect();
+        let accepted = match siblings.join(command) {
+            Ok(command) => self.parts.agent.environment.accept(&self.store, command, at).await,
+            Err(conflict) => Err(conflict.into()),
+        };
+        match accepted {
+            Ok(effects) => {
+                siblings.exclusive.extend(changed);
+                (Ok(result), effects)
+            }
+            Err(PhaseError::State(conflict)) if conflict.code().row().class == Class::Conflict => {
+                let code = conflict.code().as_str();
+                let word = format!(
+                    "[{code}: {conflict}. What this call was to change in the state is left out; what it gave stands:]"
+                );
+                (Ok(result.saying_first(&word)), Vec::new())
+            }
+            Err(error) => (Err(ToolError::Internal(error.to_string()).into()), Vec::new()),
         }
-        let mut effects = command.effects.iter();
-        if let Some(effect) = effects.find(|effect| environment.effect_handler(effect.key()).is_none()) {
-            return Err(StateError::UnknownEffectHandler { key: effect.key().to_owned() });
+    }
+
+    /// What follows when it is durable what came of a call, or cannot be. Says whether the call waits.
+    async fn conclude(
+        &mut self,
+        place: CallPlace,
+        call: &ToolCall,
+        kept: Kept,
+        durable: Result<(), Halt>,
+    ) -> Result<bool, Halt> {
+        let Kept { ended, effects, reports } = kept;
+        reports.tell_rest().await;
+        if let Ok(result) = &ended {
+            let outcome = Ok(result.clone());
+            let at = self.occasion(Moment::AfterToolExecute { call, outcome: &outcome });
+            let report = self.parts.agent.environment.send(&self.store, effects, at).await;
+            self.tell_failures(report).await;
         }
-        self.store.check(&command.batch)
+        match waits(&ended) {
+            Some(Suspended { ticket, .. }) => {
+                self.tell(AgentEvent::Suspended { place, ticket }).await;
+                durable.map(|()| true)
+            }
+            None => self.follow_up(place, call, ended, durable).await.map(|()| false),
+        }
     }
 
     /// A call waits from now on.
     async fn wait(&mut self, place: CallPlace, waiting: Suspended) -> Result<(), Halt> {
         let ticket = waiting.ticket.clone();
-        let wait = SuspendedUpdate::Wait(place, Box::new(waiting));
-        self.store.commit(MutationBatch::new().with::<SuspendedCalls>(wait))?;
+        self.note_wait(place, waiting)?;
         self.tell(AgentEvent::Suspended { place, ticket }).await;
         Ok(())
     }
+
+    fn note_wait(&mut self, place: CallPlace, waiting: Suspended) -> Result<(), StateError> {
+        let wait = SuspendedUpdate::Wait(place, Box::new(waiting));
+        self.store.commit(MutationBatch::new().with::<SuspendedCalls>(wait)).map(drop)
+    }
+}
+
+impl Siblings {
+    fn on(revision: u64) -> Self {
+        Siblings { revision, exclusive: HashSet::new() }
+    }
+
+    /// The command as one of theirs, where it meets none of them at an exclusive key. Their revision is behind them by now.
+    fn join(&self, mut command: StateCommand) -> Result<StateCommand, StateError> {
+        let met = command.batch.exclusive().find(|(key, _)| self.exclusive.contains(key));
+        if let Some((_, key)) = met {
+            return Err(StateError::ParallelMergeConflict { key: key.to_owned() });
+        }
+        command.batch = command.batch.not_only_for(self.revision);
+        Ok(command)
+    }
+}
+
+/// Makes a call whose intent is durable.
+async fn make(teller: Teller, place: CallPlace, call: Arc<ToolCall>, making: Making) -> Outcome {
+    let Making { tool, mut context } = making;
+    let idempotent = tool.descriptor().idempotent;
+    teller.tell(AgentEvent::ToolStarted { place, call: ToolCall::clone(&call), idempotent }).await;
+    let (reporter, mut reports) = Reports::of(place, teller);
+    context.reporter = reporter;
+    let running = execute(tool.as_ref(), call.arguments.clone(), &context);
+    tokio::pin!(running);
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            outcome = &mut running => break outcome,
+            () = reports.tell_next() => {}
+        }
+    };
+    (outcome.map_err(Refusal::from), reports)
 }
 
 fn waits(ended: &Ended) -> Option<Suspended> {

@@ -58,6 +58,13 @@ pub enum AgentEvent {
         /// What it says.
         report: Report,
     },
+    /// A tool said more at once than could be told.
+    ReportsLost {
+        /// Which call.
+        place: CallPlace,
+        /// So many reports are left out.
+        count: u64,
+    },
     /// A call ended.
     ToolEnded {
         /// Which.

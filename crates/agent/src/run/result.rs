@@ -24,15 +24,16 @@ impl Course {
     /// A call is over.
     pub(super) async fn over(&mut self, place: CallPlace, call: &ToolCall, ended: Ended) -> Result<(), Halt> {
         self.note_result(place, call, &ended);
-        self.follow_up(place, call, ended).await
+        self.follow_up(place, call, ended, Ok(())).await
     }
 
-    /// What follows when a call is over and noted.
+    /// What follows when a call is over and noted. Where that cannot be durable, no hook hears of it.
     pub(super) async fn follow_up(
         &mut self,
         place: CallPlace,
         call: &ToolCall,
         ended: Ended,
+        durable: Result<(), Halt>,
     ) -> Result<(), Halt> {
         self.forget_answers(place)?;
         let ok = matches!(ended, Ok(ToolResult::Success { .. }));
@@ -40,7 +41,10 @@ impl Course {
         self.watch.called(&limits, self.conversation.call_at(place).unwrap_or(call), ok);
         self.keep_count()?;
         let outcome = ended.map_err(|refusal| refusal.error);
-        let phase = self.phase(Moment::AfterToolExecute { call, outcome: &outcome }).await;
+        let phase = match durable {
+            Ok(()) => self.phase(Moment::AfterToolExecute { call, outcome: &outcome }).await,
+            failed => failed,
+        };
         self.tell(AgentEvent::ToolEnded { place, call: call.clone(), outcome }).await;
         phase
     }

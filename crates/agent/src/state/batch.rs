@@ -106,11 +106,21 @@ impl MutationBatch {
         if self.is_empty() || other.is_empty() {
             return None;
         }
-        let exclusive = |change: &&Change| change.merge == Merge::Exclusive;
-        let mine: HashSet<TypeId> =
-            self.changes.iter().filter(exclusive).map(|change| change.type_id).collect();
-        let mut theirs = other.changes.iter().filter(exclusive);
-        theirs.find(|change| mine.contains(&change.type_id)).map(|change| change.key)
+        let mine: HashSet<TypeId> = self.exclusive().map(|(key, _)| key).collect();
+        other.exclusive().find(|(key, _)| mine.contains(key)).map(|(_, name)| name)
+    }
+
+    /// The exclusive keys that it changes, and their names.
+    pub(crate) fn exclusive(&self) -> impl Iterator<Item = (TypeId, &'static str)> {
+        let exclusive = self.changes.iter().filter(|change| change.merge == Merge::Exclusive);
+        exclusive.map(|change| (change.type_id, change.key))
+    }
+
+    /// The same for whatever revision there is, where it was made for this one.
+    #[must_use]
+    pub(crate) fn not_only_for(mut self, revision: u64) -> Self {
+        self.base_revision = self.base_revision.filter(|base| *base != revision);
+        self
     }
 
     pub(super) fn changes(&self) -> &[Change] {

@@ -40,7 +40,7 @@ impl ActionTool {
         }
         let mut events = self.runtime.stream(invocation);
         while let Some(event) = events.next().await {
-            context.reporter.report(match event {
+            let report = match event {
                 InvocationEvent::Log(entry) => Report::Log(entry),
                 InvocationEvent::Progress(entry) => Report::Progress {
                     percent: entry.fields.get("percent").and_then(Value::as_f64),
@@ -48,7 +48,8 @@ impl ActionTool {
                 },
                 InvocationEvent::Artifact(artifact) => Report::Artifact(artifact),
                 InvocationEvent::Result(envelope) => return Some(*envelope),
-            });
+            };
+            context.reporter.say(report).await;
         }
         None
     }

@@ -1,9 +1,11 @@
 //! What a tool is told beside its arguments.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use runyard_domain::Actor;
 use serde_json::Value;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::phase::RunIdentity;
@@ -74,9 +76,29 @@ pub enum Report {
     Artifact(runyard_actions::Artifact),
 }
 
-/// Where a tool says how far it is. What listens must not block, and bounds what it keeps.
+/// Where a tool says how far it is.
 #[derive(Clone)]
-pub struct Reporter(Option<Arc<dyn Fn(Report) + Send + Sync>>);
+pub struct Reporter(Option<Listener>);
+
+#[derive(Clone)]
+enum Listener {
+    Function(Arc<dyn Fn(Report) + Send + Sync>),
+    Line(Arc<Line>),
+}
+
+/// Where reports wait to be told.
+pub(crate) struct Line {
+    reports: mpsc::Sender<Report>,
+    /// So many found no room.
+    lost: AtomicU64,
+}
+
+impl Line {
+    /// How many found no room since this was asked last.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.swap(0, Ordering::Relaxed)
+    }
+}
 
 impl Reporter {
     /// Nobody listens.
@@ -84,9 +106,16 @@ impl Reporter {
         Reporter(None)
     }
 
-    /// This listens.
+    /// This listens. It must not block, and bounds what it keeps.
     pub fn new(listen: impl Fn(Report) + Send + Sync + 'static) -> Self {
-        Reporter(Some(Arc::new(listen)))
+        Reporter(Some(Listener::Function(Arc::new(listen))))
+    }
+
+    /// So many reports wait to be heard at the other end.
+    pub(crate) fn line(waiting_max: usize) -> (Self, Arc<Line>, mpsc::Receiver<Report>) {
+        let (reports, heard) = mpsc::channel(waiting_max);
+        let line = Arc::new(Line { reports, lost: AtomicU64::new(0) });
+        (Reporter(Some(Listener::Line(Arc::clone(&line)))), line, heard)
     }
 
     /// Whether anybody listens.
@@ -94,10 +123,25 @@ impl Reporter {
         self.0.is_some()
     }
 
-    /// Says something.
+    /// Says something at once. In a run, what comes faster than it is heard is left out, and how much that was is told.
     pub fn report(&self, report: Report) {
-        if let Some(listen) = &self.0 {
-            listen(report);
+        match &self.0 {
+            None => {}
+            Some(Listener::Function(listen)) => listen(report),
+            Some(Listener::Line(line)) => {
+                if let Err(mpsc::error::TrySendError::Full(_)) = line.reports.try_send(report) {
+                    line.lost.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Says something, and waits until there is room for it: nothing of it is left out.
+    pub async fn say(&self, report: Report) {
+        match &self.0 {
+            // When the call is over nobody hears it any more.
+            Some(Listener::Line(line)) => drop(line.reports.send(report).await),
+            _ => self.report(report),
         }
     }
 

@@ -76,6 +76,18 @@ impl ToolResult {
         }
     }
 
+    /// The same, and this before it for the model. While the call waits there is nothing to read.
+    #[must_use]
+    pub(crate) fn saying_first(self, word: &str) -> Self {
+        let said = self.model_text().unwrap_or_default();
+        let with = format!("{word}\n{said}");
+        match self {
+            ToolResult::Success { data, .. } => ToolResult::success_saying(data, with),
+            ToolResult::Error { data, .. } => ToolResult::Error { data, text: with },
+            waits @ ToolResult::Suspended { .. } => waits,
+        }
+    }
+
     /// The result as it stands in the conversation; nothing while the call waits.
     pub fn for_model(&self, call_id: impl Into<String>) -> Option<inference::ToolOutput> {
         let is_error = matches!(self, ToolResult::Error { .. });

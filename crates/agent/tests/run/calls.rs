@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use runyard_agent::checkpoint::CallEnd;
 use runyard_agent::phase::{GateDecision, Phase, StateCommand, TerminationReason};
 use runyard_agent::run::Decision;
-use runyard_agent::tool::{ToolError, ToolOutput, ToolResult};
+use runyard_agent::tool::{Report, ToolError, ToolOutput, ToolResult};
 use runyard_domain::Code;
 use runyard_llm::inference::ScriptedAnswer;
 use serde_json::{Value, json};
@@ -217,6 +218,34 @@ async fn what_a_tool_reports_is_told_while_it_runs() {
 }
 
 #[tokio::test]
+async fn what_a_tool_reports_at_once_is_told_or_counted_and_what_it_says_in_turn_is_told() {
+    for in_turn in [false, true] {
+        let talks = tool("talk", move |_, context| async move {
+            for n in 0..1_000 {
+                let report = Report::Output(n.to_string());
+                match in_turn {
+                    true => context.reporter.say(report).await,
+                    false => context.reporter.report(report),
+                }
+            }
+            Ok(ToolResult::success("ok").into())
+        });
+        let world = World::new([calls("a", "talk"), says("Fine.")]).tool(talks.done());
+        let words = world.ask("Go.").await.words();
+        let told = words.iter().filter(|word| *word == "reported 2.0").count();
+        let lost: Vec<&str> = words.iter().filter_map(|word| word.strip_prefix("lost ")).collect();
+        match in_turn {
+            true => assert_eq!((told, lost.len()), (1_000, 0)),
+            false => {
+                assert_eq!(lost, [format!("{} 2.0", 1_000 - told)]);
+                let place = |word: &str| words.iter().position(|found| found.starts_with(word)).unwrap();
+                assert!(told > 0 && place("lost") < place("ok"), "{words:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn calls_one_by_one_see_what_those_before_them_changed() {
     let found = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&found);
@@ -276,13 +305,19 @@ async fn d16_calls_side_by_side_that_meet_at_an_exclusive_key_are_told_which() {
             async { Ok(StateCommand::none()) }
         });
     });
-    world.ask("Go.").await;
+    let run = run_id();
+    world.go(run, &["Go."], Vec::new()).await;
     let results = results(&world.messages().await);
     assert_eq!(results[0].1, "labelled");
     for (_, content, is_error) in &results[1..] {
-        assert!(is_error);
-        assert!(content.contains("test.label") && content.contains(Code::ToolInternal.as_str()), "{content}");
+        assert!(!is_error, "it was made, and gave what it gave");
+        let conflict = Code::StateParallelMergeConflict.as_str();
+        assert!(content.contains("test.label") && content.contains(conflict), "{content}");
+        assert!(content.ends_with("\nlabelled"), "{content}");
     }
+    let journal = world.journal(run).await;
+    let ends = journal.iter().map(|row| serde_json::from_slice(row.result.as_ref().unwrap()).unwrap());
+    assert!(ends.into_iter().all(|end: CallEnd| end.ok && end.code.is_none()));
     assert_eq!(*last.lock().unwrap(), (Some("1".to_owned()), Some(1)), "whole or not at all");
 }
 

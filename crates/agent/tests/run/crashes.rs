@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use runyard_agent::checkpoint::{CallPlace, NoCheckpoint, OpenError, Opened, StoreCheckpoint};
-use runyard_agent::phase::{GateDecision, TerminationReason};
-use runyard_agent::run::{Begin, Decision, RunRecord, RunStatus, run};
-use runyard_agent::tool::{SuspendTicket, Tool, ToolResult};
+use runyard_agent::phase::{GateDecision, Phase, StateCommand, TerminationReason};
+use runyard_agent::run::{AgentEvent, Begin, Decision, Observer, RunRecord, RunStatus, run};
+use runyard_agent::tool::{SuspendTicket, Tool, ToolOutput, ToolResult};
 use runyard_domain::{Code, RunId};
 use runyard_llm::inference::{Message, Opens, Part, Role, ScriptedAnswer};
 use serde_json::json;
 
-use crate::support::parts::{Effects, FnTool, answers, effect, tool};
+use crate::support::parts::{Bad, Effects, FnTool, Tally, answers, effect, tool};
 use crate::support::{THREAD, World, assert_paired, call, calls, results, run_id, says, shape};
 
 /// Runs until it can do nothing but wait, and dies there.
@@ -138,8 +139,9 @@ async fn steps_are_counted_on_in_another_process() {
     dies(&world, run, &["Look."], Vec::new()).await;
     world.again([says("Hi.")]);
     let seen = world.go(run, &[], Vec::new()).await;
-    assert_eq!(seen.words(), ["resumed", "step 4", "answered Hi.", "ended"]);
-    assert_eq!(world.record(run).await.steps, 4);
+    // The third had not come so far that anything of it was stored.
+    assert_eq!(seen.words(), ["resumed", "step 3", "answered Hi.", "ended"]);
+    assert_eq!(world.record(run).await.steps, 3);
 }
 
 /// What is told, stored and journalled of a run that ends with the call 2.0 of `pay` unknown.
@@ -320,6 +322,112 @@ async fn calls_side_by_side_are_each_asked_about_or_repeated() {
     assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
     assert_eq!(effects.all().len(), 3);
     assert_paired(&world.messages().await);
+}
+
+// clause: J05
+#[tokio::test(start_paused = true)]
+async fn j05_of_calls_side_by_side_one_that_is_done_is_durable_while_another_hangs() {
+    let effects = Effects::default();
+    let pays: Arc<dyn Tool> = {
+        let effects = effects.clone();
+        tool("pay", move |args, context| {
+            effects.happened(context.idempotency_key);
+            async move {
+                if args["n"] == 2 {
+                    std::future::pending::<()>().await;
+                }
+                let paid = StateCommand::none().update::<Tally>(args["n"].as_i64().unwrap());
+                Ok(ToolOutput::new(ToolResult::success("paid"), paid))
+            }
+        })
+        .done()
+    };
+    let both = ScriptedAnswer::calls([2, 1].map(|n| call(&n.to_string(), "pay", json!({ "n": n }))));
+    let world = World::new([both]).tool(pays).parallel();
+    let run = run_id();
+    dies(&world, run, &["Pay both."], Vec::new()).await;
+    assert_eq!(effects.all().len(), 2);
+    assert!(world.everything(run).await.contains("test.tally 1"), "what it changed is there with its result");
+
+    let mut world = World { store: Arc::clone(&world.store), ..World::new([]) }
+        .tool(effect("pay", &effects).done())
+        .parallel();
+    let seen = world.go(run, &[], Vec::new()).await;
+    let waiting: Vec<String> = seen.outcome.waiting.iter().map(|(_, ticket)| ticket.id.clone()).collect();
+    assert_eq!(waiting, ["repeat-2.0"], "nobody asks about what is known");
+    world.again([says("Done.")]);
+    let seen = world.go(run, &[], vec![Decision::cancel("repeat-2.0", "no")]).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(effects.all().len(), 2, "and nothing is made again");
+    assert_paired(&world.messages().await);
+    assert!(results(&world.messages().await).contains(&("1".to_owned(), "paid".to_owned(), false)));
+}
+
+// clause: J05
+#[tokio::test(start_paused = true)]
+async fn j05_results_of_calls_that_a_model_gave_one_id_stay_with_their_calls() {
+    let pays = tool("pay", |args, _| async move {
+        if args["n"] == 1 {
+            std::future::pending::<()>().await;
+        }
+        Ok(ToolResult::success(args["n"].clone()).into())
+    });
+    let all = [("a", 1), ("a", 2), ("b", 3)].map(|(id, n)| call(id, "pay", json!({ "n": n })));
+    let world = World::new([ScriptedAnswer::calls(all)]).tool(pays.done()).parallel();
+    let run = run_id();
+    dies(&world, run, &["Pay."], Vec::new()).await;
+    assert_eq!(results(&world.messages().await), [("b".to_owned(), "3".to_owned(), false)]);
+}
+
+/// Hears nothing from when a tool has reported something.
+struct Deafened;
+
+#[async_trait]
+impl Observer for Deafened {
+    async fn observe(&self, event: AgentEvent) {
+        if matches!(event, AgentEvent::ToolReported { .. } | AgentEvent::ToolEnded { .. }) {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+// clause: J05
+#[tokio::test(start_paused = true)]
+async fn j05_a_result_is_durable_before_anything_that_follows_it() {
+    for parallel in [false, true] {
+        for what in ["a hook", "an effect", "a listener"] {
+            let effects = Effects::default();
+            let paid = effects.clone();
+            let pays = tool("pay", move |_, context| {
+                paid.happened(context.idempotency_key);
+                context.reporter.output("paying");
+                let command = match what {
+                    "an effect" => StateCommand::none().emit::<Bad>(None),
+                    _ => StateCommand::none(),
+                };
+                async { Ok(ToolOutput::new(ToolResult::success("paid"), command)) }
+            });
+            let mut world = World::new([calls("a", "pay")]).tool(pays.done()).with(|bits| {
+                if what == "a hook" {
+                    bits.hook(Phase::AfterToolExecute, |_| std::future::pending());
+                }
+            });
+            if what == "a listener" {
+                world.observer = Some(Arc::new(Deafened));
+            }
+            if parallel {
+                world = world.parallel();
+            }
+            let run = run_id();
+            dies(&world, run, &["Pay."], Vec::new()).await;
+            let world = World { store: Arc::clone(&world.store), ..World::new([says("Paid.")]) }
+                .tool(effect("pay", &effects).done());
+            let seen = world.go(run, &[], Vec::new()).await;
+            assert_eq!(seen.reason(), &TerminationReason::NaturalEnd, "{what}");
+            assert_eq!(results(&world.messages().await)[0].1, "paid", "{what}");
+            assert_eq!(effects.all().len(), 1, "{what}");
+        }
+    }
 }
 
 #[tokio::test]

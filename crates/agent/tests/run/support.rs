@@ -318,6 +318,7 @@ fn word(event: &AgentEvent) -> Option<String> {
         AgentEvent::Answered { message, .. } => format!("answered {}", message.said()),
         AgentEvent::ToolStarted { place, .. } => format!("made {place}"),
         AgentEvent::ToolReported { place, .. } => format!("reported {place}"),
+        AgentEvent::ReportsLost { place, count } => format!("lost {count} {place}"),
         AgentEvent::ToolEnded { place, outcome: Ok(_), .. } => format!("ok {place}"),
         AgentEvent::ToolEnded { place, outcome: Err(error), .. } => {
             format!("{} {place}", error.code().as_str())

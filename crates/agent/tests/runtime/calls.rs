@@ -77,8 +77,9 @@ async fn d02_a_tool_gets_the_defaults_of_what_the_model_left_out_and_the_journal
         "filters": [{ "word": "x", "case": false }],
         "output": { "format": "text" },
     });
-    assert_eq!(*tool.got.lock().unwrap(), [filled.clone()]);
-    assert_eq!(*tool.shown.lock().unwrap(), [filled]);
+    for seen in [&tool.shown, &tool.got] {
+        assert_eq!(*seen.lock().unwrap(), std::slice::from_ref(&filled));
+    }
     let run = store.agent_runs(&thread("t"), None, 1).await.unwrap().remove(0).id;
     let journal = store.tool_calls(&run, 0, 10).await.unwrap();
     let intent: ToolCall = serde_json::from_slice(&journal[0].intent).unwrap();

@@ -15,7 +15,7 @@ use crate::support::{World, assert_paired, calls, run_id, says};
 fn plans() -> Vec<Plan> {
     let mut all = Vec::new();
     for operation in Operation::ALL {
-        for from in 1..=if operation == Operation::Commit { 4 } else { 2 } {
+        for from in 1..=if operation == Operation::Commit { 5 } else { 2 } {
             for (failure, times) in [(Failure::Io, 1), (Failure::Unheard, 1), (Failure::Io, u32::MAX)] {
                 all.push(Plan { operation, from, times, failure });
             }
