@@ -83,6 +83,10 @@ fn d05_a_status_and_a_typed_body_make_an_error() {
         (400, json!({"type": "BadRequestError", "code": 400, "message": "This model's maximum context length is 4096 tokens."}), "ContextOverflow"),
         (400, json!({"code": 400, "message": "This endpoint's maximum context length is 8192 tokens."}), "ContextOverflow"),
         (400, json!({"code": 400, "message": "This model's maximum context length is 8192 tokens."}), "InvalidRequest"),
+        (400, json!({"code": 400, "status": "INVALID_ARGUMENT", "message": "The input token count (1048577) exceeds the maximum number of tokens allowed (1048576)."}), "ContextOverflow"),
+        (400, json!({"code": 400, "status": "INVALID_ARGUMENT", "message": "The input token count is 1048577 but model only supports up to 1048576."}), "ContextOverflow"),
+        (400, json!({"code": 400, "status": "INVALID_ARGUMENT", "message": "Invalid value at 'tools'."}), "InvalidRequest"),
+        (400, json!({"code": 400, "message": "The input token count (1048577) exceeds the maximum."}), "InvalidRequest"),
         (500, json!({"type": "BadRequestError", "message": "This model's maximum context length is 4096 tokens."}), "Provider"),
         // Words in prose mean nothing.
         (400, json!({"message": "context_length_exceeded rate limit 429 timeout overloaded content_filter"}), "InvalidRequest"),

@@ -86,7 +86,7 @@ const LOOSE: [Word; 9] = [
 ];
 
 /// How a message begins by which alone a provider tells an invalid request from another, with the type of the error, if it has one.
-const BEGINNINGS: [(&str, &str, Meaning); 6] = [
+const BEGINNINGS: [(&str, &str, Meaning); 7] = [
     // Anthropic has one type for every request that it does not take.
     ("invalid_request_error", "prompt is too long", Meaning::Overflow),
     ("invalid_request_error", "input length and `max_tokens` exceed context limit", Meaning::Overflow),
@@ -95,6 +95,8 @@ const BEGINNINGS: [(&str, &str, Meaning); 6] = [
     ("invalid_request_error", "This model's maximum context length is", Meaning::Overflow),
     ("BadRequestError", "This model's maximum context length is", Meaning::Overflow),
     ("", "This endpoint's maximum context length is", Meaning::Overflow),
+    // Gemini has one status for every request that it does not take.
+    ("INVALID_ARGUMENT", "The input token count", Meaning::Overflow),
 ];
 
 /// The first of these words that says more than a status does.
