@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use runyard_domain::Class;
 use runyard_llm::inference::{
     InferenceExecutionError, InferenceRequest, Message, Messages, StopReason, ToolChoice,
 };
@@ -25,7 +26,7 @@ pub(super) struct Shortening {
     result_bytes: Option<usize>,
     /// So often a summary was cut: this run asks for the next one with more room at once.
     cuts: u32,
-    /// The model summarises nothing. It is not asked again, and not paid for, in every step.
+    /// The model summarises nothing, or refuses to. It is not asked again, and not paid for, in every step.
     is_in_vain: bool,
 }
 
@@ -99,6 +100,12 @@ impl Course {
                     } else {
                         break;
                     }
+                }
+                // The run goes on without it: the model may take the whole conversation, and says so if it does not.
+                Err(error) if error.code().row().class == Class::Permanent => {
+                    let code = error.code().as_str();
+                    tracing::warn!(run = %self.parts.identity.run_id, code, "there is no summary: {error}");
+                    break;
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -154,7 +154,7 @@ async fn where_nothing_can_be_left_out_the_error_stands() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_summary_cost_counts_also_when_it_failed() {
+async fn a_run_goes_on_without_a_summary_that_is_refused_and_what_it_cost_counts() {
     let usage = |tokens| {
         Step::Usage(ScriptedUsage { input_tokens: tokens, output_tokens: 0, ..ScriptedUsage::default() })
     };
@@ -164,13 +164,23 @@ async fn what_a_summary_cost_counts_also_when_it_failed() {
             message: "no".into(),
         })),
     ]);
+    let filtered = || fails.clone().when_contains("Summarise");
     let mut script = long_script();
-    script.push(fails.when_contains("Summarise"));
+    script.extend([filtered(), says("Done.")]);
     let mut world = World::new(script).tool(answers("look", "x".repeat(400)));
     world.context.tokens_max = Some(400);
     world.context.recent_messages_min = 2;
     let seen = world.ask("Look.").await;
-    assert!(matches!(seen.reason(), TerminationReason::Failed { code: Code::InferenceContentFiltered, .. }));
-    assert_eq!(seen.outcome.usage.input_tokens, 7);
+    // The model took all of it.
+    assert_eq!((seen.reason(), seen.outcome.text().as_str()), (&TerminationReason::NaturalEnd, "Done."));
+    assert_eq!(seen.outcome.usage.input_tokens, 7, "it was asked for once");
     assert!(world.messages().await.iter().all(|message| message.role != Role::System));
+
+    // Only where it takes no more is it a failure.
+    let mut script = long_script();
+    script.extend([filtered(), overflow()]);
+    let mut world = World::new(script).tool(answers("look", "x".repeat(40)));
+    world.context.tokens_max = Some(100);
+    let seen = world.ask("Look.").await;
+    assert!(matches!(seen.reason(), TerminationReason::Failed { code: Code::InferenceContextOverflow, .. }));
 }
