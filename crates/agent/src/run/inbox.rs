@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use runyard_llm::inference::Message;
+use runyard_store::MESSAGE_BYTES_MAX;
 
+use super::weighing;
 use crate::state::StateKey;
 
 /// So many words wait at most.
@@ -24,8 +26,12 @@ struct Waiting {
 }
 
 impl Inbox {
-    /// Says something. Gives it back where too much waits already, or the run has ended or waits: then it is for the next one.
+    /// Says something. Gives it back where too much waits already, or the run has ended or waits: then it is for the next one;
+    /// and where it has more than [`MESSAGE_BYTES_MAX`] bytes as JSON, which no store takes: then it is to be made shorter.
     pub fn say(&self, message: Message) -> Result<(), Message> {
+        if weighing::message(&message) > MESSAGE_BYTES_MAX {
+            return Err(message);
+        }
         let mut waiting = self.waiting();
         if waiting.closed || waiting.words.len() >= INBOX_MAX {
             return Err(message);

@@ -286,6 +286,17 @@ async fn too_many_words_are_given_back() {
     assert!(inbox.say(Message::user("x")).is_err());
 }
 
+#[tokio::test]
+async fn a_word_that_no_store_takes_is_given_back_and_the_run_goes_on() {
+    let world = World::new([says("Hi."), says("never")]);
+    let long = Message::user("x".repeat(runyard_store::MESSAGE_BYTES_MAX));
+    assert_eq!(world.inbox.say(long.clone()), Err(long));
+    let longest = Message::user("x".repeat(runyard_store::MESSAGE_BYTES_MAX - 1_024));
+    world.inbox.say(longest.clone()).unwrap();
+    assert_eq!(world.ask("Hello.").await.reason(), &TerminationReason::NaturalEnd);
+    assert_eq!(world.messages().await[1], longest);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_it_cost_is_summed_over_answers_attempts_and_failures() {
     let usage = |input_tokens, output_tokens| {
