@@ -40,6 +40,12 @@ pub trait Checkpoint: Send + Sync {
     /// one again, and must not be there twice.
     async fn commit(&self, step: StepCommit) -> Result<(), CheckpointError>;
 
+    /// Whether the next run of the thread reads its state from here. Then nobody needs it from the outcome of this one, and it is
+    /// not made.
+    fn is_read_back(&self) -> bool {
+        false
+    }
+
     /// Why the run may not go on, where that was found out beside its steps: another process may be at it. It is cancelled
     /// then, and this is how it failed.
     fn lost(&self) -> Option<CheckpointError>;

@@ -73,6 +73,9 @@ impl Course {
 
     /// What a next run begins with, or this one goes on with. State that cannot be stored is not carried over either.
     fn into_opened(self, reason: &Halt) -> Opened {
+        if self.parts.checkpoint.is_read_back() {
+            return Opened { messages: self.conversation.into_messages(), ..Opened::default() };
+        }
         let snapshot = self.store.snapshot();
         let waits = *reason == Halt::Suspended;
         Opened {

@@ -88,6 +88,10 @@ impl Checkpoint for Kept {
         Ok(())
     }
 
+    fn is_read_back(&self) -> bool {
+        true
+    }
+
     fn lost(&self) -> Option<CheckpointError> {
         self.lost.get().cloned()
     }

@@ -2,18 +2,19 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use runyard_agent::checkpoint::{CLAIM_TERM, Checkpoint, StepCommit, StoreCheckpoint};
-use runyard_agent::phase::TerminationReason;
+use runyard_agent::phase::{Fault, Phase, PhaseContext, PhaseHook, StateCommand, TerminationReason};
+use runyard_agent::plugin::{InstallError, Plugin, Registrar};
 use runyard_agent::remote::{
     BackendFactory, EndpointRefused, Remote, RemoteAnswer, RemoteError, RemoteRequest,
 };
 use runyard_agent::run::{AgentEvent, Observer, RunRecord, RunStatus};
 use runyard_agent::spec::{AgentSpec, EndpointSpec};
-use runyard_agent::state::{StateChanges, StateError, UnknownKeyPolicy};
+use runyard_agent::state::{KeyOptions, Scope, StateChanges, StateError, StateKey, UnknownKeyPolicy};
 use runyard_agent::{AgentRuntime, AgentRuntimeBuilder, RunRequest, RuntimeError};
 use runyard_domain::Code;
 use runyard_llm::inference::{
@@ -21,6 +22,7 @@ use runyard_llm::inference::{
     ScriptedModel,
 };
 use runyard_store::{AgentRunId, Claimed, RunStore, ThreadRunStore, ThreadStore};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -473,4 +475,67 @@ async fn a_run_that_is_cancelled_before_it_begins_is_over_at_once() {
     let unknown = AgentRunId::new("run_nobody".into()).unwrap();
     assert!(store.agent_run(&unknown).await.unwrap().is_none());
     assert!(store.unfinished_run(&thread("t")).await.unwrap().is_none());
+}
+
+/// How often a value of a thread was encoded.
+static ENCODED: AtomicU32 = AtomicU32::new(0);
+
+#[derive(Clone, Default, Deserialize)]
+struct Counting(u32);
+
+impl Serialize for Counting {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        ENCODED.fetch_add(1, Ordering::SeqCst);
+        self.0.serialize(serializer)
+    }
+}
+
+struct Counted;
+
+impl StateKey for Counted {
+    const KEY: &'static str = "test.counted";
+    const SCOPE: Scope = Scope::Thread;
+    type Value = Counting;
+    type Update = u32;
+
+    fn apply(value: &mut Counting, update: u32) {
+        value.0 = update;
+    }
+}
+
+/// Changes its key in the first run alone.
+struct Once;
+
+#[async_trait]
+impl PhaseHook for Once {
+    async fn run(&self, context: &PhaseContext<'_>) -> Result<StateCommand, Fault> {
+        Ok(match context.snapshot.get::<Counted>() {
+            None => StateCommand::none().update::<Counted>(1),
+            Some(_) => StateCommand::none(),
+        })
+    }
+}
+
+impl Plugin for Once {
+    fn id(&self) -> &str {
+        "once"
+    }
+
+    fn register(&self, registrar: &mut Registrar<'_>) -> Result<(), InstallError> {
+        registrar.key::<Counted>(KeyOptions::DEFAULT)?;
+        registrar.hook(Phase::RunStart, Once);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn state_that_a_run_did_not_change_is_not_encoded_where_a_store_has_it() {
+    let store = Flaky::timed();
+    let spec = AgentSpec { plugins: vec!["once".into()], ..AgentSpec::new("a", "m") };
+    let builder = AgentRuntimeBuilder::new().model("m", saying(["one", "two"])).plugin(Once).agent(spec);
+    let runtime = on(&store, builder).await;
+    runtime.run(hi("t")).await.unwrap();
+    assert_eq!(ENCODED.load(Ordering::SeqCst), 1, "when it was stored");
+    assert_eq!(runtime.run(hi("t")).await.unwrap().text(), "two");
+    assert_eq!(ENCODED.load(Ordering::SeqCst), 1);
 }
