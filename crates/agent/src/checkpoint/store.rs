@@ -12,8 +12,9 @@ use runyard_domain::{AppendId, Code};
 use runyard_llm::inference::Message;
 use runyard_redact::{Kind, Redactor, Safe};
 use runyard_store::{
-    AgentRunId, Claim, ClaimAfter, Claimed, JournalWrite, KeyDigest, PAGE_MAX, RunWrite, Scope, StorageError,
-    ThreadCommit, ThreadId, ThreadRunStore, ThreadWrites, ValueWrite, commit_until_known, stored_json,
+    AgentRunId, COMMIT_ROWS_MAX, Claim, ClaimAfter, Claimed, JournalWrite, KeyDigest, PAGE_MAX, RunWrite,
+    Scope, StorageError, ThreadCommit, ThreadId, ThreadRunStore, ThreadWrites, ValueWrite,
+    commit_until_known, stored_json,
 };
 use serde_json::Value;
 use tokio::time::timeout;
@@ -234,6 +235,11 @@ impl StoreCheckpoint {
         let number = written.steps.to_string();
         let generation = self.generation.to_string();
         let digest = KeyDigest::of(&[self.thread.as_str(), self.run.as_str(), &generation, &number]);
+        let (thread, run) = (&step.thread_state, &step.run_state);
+        let keys = thread.set.len() + thread.cleared.len() + run.set.len() + run.cleared.len();
+        if keys > COMMIT_ROWS_MAX {
+            return Err(too_many_keys(keys));
+        }
         let mut append = [0; 16];
         append.copy_from_slice(&digest.as_bytes()[..16]);
         let writes = ThreadWrites {
@@ -442,6 +448,15 @@ fn unreadable_later(key: &str) -> CheckpointError {
             .to_owned();
     let error = StateError::KeyEncode { key: key.to_owned(), message };
     CheckpointError { code: error.code(), message: error.to_string() }
+}
+
+/// They are stored together or not at all, so they cannot come in several steps.
+fn too_many_keys(keys: usize) -> CheckpointError {
+    let message = format!(
+        "one step changes {keys} keys of the state, and at most {COMMIT_ROWS_MAX} can be stored at once: change fewer of them \
+         before the model is asked again, or keep what belongs together in one key"
+    );
+    CheckpointError { code: Code::StorageValidation, message }
 }
 
 fn unserializable(error: runyard_redact::RedactError) -> CheckpointError {

@@ -7,13 +7,14 @@ use runyard_agent::CallOrder;
 use runyard_agent::checkpoint::{Checkpoint, CheckpointError, StepCommit, StepLimits};
 use runyard_agent::phase::{Phase, StateCommand, TerminationReason};
 use runyard_agent::run::{Begin, RunStatus, run};
+use runyard_agent::state::StateChanges;
 use runyard_agent::tool::ToolResult;
 use runyard_domain::Code;
 use runyard_llm::inference::{
     Image, ImageSource, InferenceExecutionError, InferenceRequest, Message, Model, ModelStream, Part, Role,
     ScriptedAnswer, ScriptedCall, ScriptedError, ScriptedFault, ScriptedModel, Step, StopReason,
 };
-use runyard_store::{PAGE_MAX, ThreadRunStore};
+use runyard_store::{COMMIT_ROWS_MAX, PAGE_MAX, ThreadRunStore};
 use serde_json::json;
 
 use crate::support::flaky::{Failure, Flaky, Operation, Plan};
@@ -232,6 +233,21 @@ async fn state_that_cannot_be_stored_fails_the_run_and_keeps_the_rest() {
     assert_eq!(record.end.unwrap().failed_with(), Some(Code::StateKeyEncode));
     assert_eq!(shape(&world.messages().await), ["user: Go.", "model: look(a)", "a: blue"]);
     assert!(world.is_free().await);
+}
+
+#[tokio::test]
+async fn state_of_too_many_keys_is_refused_with_what_to_do() {
+    let world = World::new([]);
+    let (checkpoint, _) = world.open(run_id()).await;
+    let changing = |keys: usize| {
+        let set = (0..keys).map(|n| (format!("test.{n}"), json!(n))).collect();
+        let run_state = StateChanges { set, ..StateChanges::default() };
+        checkpoint.commit(StepCommit { run_state, ..StepCommit::default() })
+    };
+    let error = changing(COMMIT_ROWS_MAX + 1).await.unwrap_err();
+    assert_eq!(error.code, Code::StorageValidation);
+    assert!(error.message.contains("257 keys") && error.message.contains("in one key"), "{error}");
+    changing(COMMIT_ROWS_MAX).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
