@@ -214,6 +214,8 @@ struct Course {
     stored_revision: u64,
     /// Whether anything was recorded of this run yet.
     recorded: bool,
+    /// Whether the last answer that was recorded was not recorded whole.
+    incomplete: bool,
     watch: Watch,
     shortening: Shortening,
     usage: Usage,
@@ -245,6 +247,7 @@ impl Course {
             unsettled: None,
             stored_revision: 0,
             recorded,
+            incomplete: before.incomplete,
             watch: Watch::new(&parts.agent.limits, before.rounds),
             shortening: Shortening::default(),
             usage: before.usage.into(),
@@ -292,8 +295,11 @@ impl Course {
         if let Err(halt) = self.begin(begin).await {
             return halt;
         }
-        // Its process died when its last answer was durable, and before its end was.
-        if resumed && self.watch.rounds() > 0 && self.conversation.is_answered() && self.is_silent() {
+        if resumed && self.incomplete && self.conversation.is_answered() {
+            // Its process died when the beginning of an answer was durable, and before the rest was.
+            self.ask_for_the_rest();
+        } else if resumed && self.watch.rounds() > 0 && self.conversation.is_answered() && self.is_silent() {
+            // Its last answer was durable, and its end was not.
             return Halt::NaturalEnd;
         }
         let mut continuations = 0;
@@ -413,10 +419,15 @@ impl Course {
             return Ok(Some(stopped(&stop)));
         }
         if !calls && truncated {
-            let word = if self.parts.agent.settings.format.is_some() { ANEW } else { GO_ON };
-            self.conversation.push(Message::user(word));
+            self.ask_for_the_rest();
         }
         Ok(None)
+    }
+
+    /// The next question asks for the rest of the last answer, or for all of it where half of it is of no use.
+    fn ask_for_the_rest(&mut self) {
+        let word = if self.parts.agent.settings.format.is_some() { ANEW } else { GO_ON };
+        self.conversation.push(Message::user(word));
     }
 
     async fn phase(&mut self, moment: Moment<'_>) -> Result<(), Halt> {

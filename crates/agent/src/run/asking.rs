@@ -106,10 +106,12 @@ impl Course {
             let said = !partial.message.said().is_empty();
             if said {
                 let Stored { whole, pieces } = stored(self.parts.checkpoint.as_ref(), partial.message);
+                let from = self.conversation.messages().len();
                 pieces
                     .unwrap_or_else(|| vec![whole])
                     .into_iter()
                     .for_each(|piece| self.conversation.push(piece));
+                self.conversation.is_one_from(from);
             }
             return Err(Unanswered { error, said, last });
         }
@@ -120,10 +122,12 @@ impl Course {
         let message = Arc::new(whole);
         let mut pieces = pieces.unwrap_or_default();
         let last = pieces.pop().map_or_else(|| Arc::clone(&message), Arc::new);
+        let from = self.conversation.messages().len();
         pieces.into_iter().for_each(|piece| self.conversation.push(piece));
         // Providers take no message that says nothing.
         if !last.content.is_empty() {
             self.conversation.answer(last, calls);
+            self.conversation.is_one_from(from);
         }
         let limits = Arc::clone(&self.parts.agent.limits);
         self.watch.answered(&limits, &message);

@@ -1,5 +1,6 @@
 //! The conversation of a run, in memory: what was said, what of it is durable, and which calls have no result.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use runyard_llm::inference::{Message, Messages, Part, Role, ToolCall, ToolOutput};
@@ -14,6 +15,8 @@ pub(crate) struct Conversation {
     messages: Messages,
     /// So many of them are durable.
     stored: usize,
+    /// Those that are one answer, in pieces.
+    pieces: Range<usize>,
     /// The calls of the last answer that have no result.
     unanswered: Vec<(CallPlace, Arc<ToolCall>)>,
     /// Whether those are as they were made, and not as they were stored.
@@ -27,7 +30,7 @@ impl Conversation {
     pub(crate) fn new(messages: Vec<Arc<Message>>) -> Self {
         let unanswered = left_over(&messages);
         let stored = messages.len();
-        Conversation { messages: messages.into(), stored, unanswered, live: false, tokens: Vec::new() }
+        Conversation { messages: messages.into(), stored, unanswered, ..Conversation::default() }
     }
 
     pub(crate) fn messages(&self) -> &[Arc<Message>] {
@@ -115,6 +118,16 @@ impl Conversation {
         let calls = calls.into_iter().zip(0..);
         self.unanswered = calls.map(|(call, index)| (CallPlace { message, index }, Arc::new(call))).collect();
         self.live = true;
+    }
+
+    /// What was added from this message on is one answer.
+    pub(crate) fn is_one_from(&mut self, from: usize) {
+        self.pieces = from..self.messages.len();
+    }
+
+    /// Whether so many messages end within an answer.
+    pub(crate) fn breaks_off_at(&self, messages: usize) -> bool {
+        self.pieces.start < messages && messages < self.pieces.end
     }
 
     /// Adds the result of a call.

@@ -124,7 +124,10 @@ impl Course {
             }
         }
         commit.calls = self.notes.drain(..calls).collect();
-        commit.record = self.record(end.filter(|_| is_last));
+        commit.record = RunRecord {
+            incomplete: self.conversation.breaks_off_at(messages),
+            ..self.record(end.filter(|_| is_last))
+        };
         Ok(Box::new(Step { commit, messages, revision }))
     }
 
@@ -154,6 +157,7 @@ impl Course {
             steps: self.step,
             usage: self.usage.into(),
             elapsed_ms: u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
+            incomplete: false,
             end: end.map(RunEnd::from),
         }
     }

@@ -48,6 +48,9 @@ pub struct RunRecord {
     /// How long it took, without the time in which it waited.
     #[serde(default)]
     pub elapsed_ms: u64,
+    /// Whether the last message is the beginning of an answer whose rest is not stored.
+    #[serde(default)]
+    pub incomplete: bool,
     /// How it ended, or why it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<RunEnd>,

@@ -68,7 +68,8 @@ pub(super) async fn run(parts: Parts, begin: Begin) -> RunOutcome {
     let said: Vec<Arc<Message>> = words.map(|word| Arc::new(away.parts.checkpoint.stored(word))).collect();
     let mut thread = begin.opened;
     // What is asked for again after a crash is what was said since the last answer.
-    let mut input = if begin.resumed { unanswered(&thread) } else { Vec::new() };
+    let is_cut = thread.record.as_ref().is_some_and(|record| record.incomplete);
+    let mut input = if begin.resumed { unanswered(&thread.messages, is_cut) } else { Vec::new() };
     input.extend(said.iter().cloned());
     thread.messages.extend(said.iter().cloned());
     let begun = StepCommit { messages: said, record: away.record(None), ..StepCommit::default() };
@@ -82,9 +83,15 @@ pub(super) async fn run(parts: Parts, begin: Begin) -> RunOutcome {
     }
 }
 
-fn unanswered(opened: &Opened) -> Vec<Arc<Message>> {
-    let from = opened.messages.iter().rposition(|message| message.role == Role::Assistant);
-    opened.messages[from.map_or(0, |at| at + 1)..].to_vec()
+/// What was said since the last answer; where that is not whole, before it.
+fn unanswered(messages: &[Arc<Message>], is_cut: bool) -> Vec<Arc<Message>> {
+    let is_answer = |message: &Arc<Message>| message.role == Role::Assistant;
+    let end = match is_cut {
+        true => messages.iter().rposition(|message| !is_answer(message)).map_or(0, |last| last + 1),
+        false => messages.len(),
+    };
+    let from = messages[..end].iter().rposition(is_answer);
+    messages[from.map_or(0, |at| at + 1)..end].to_vec()
 }
 
 impl Away {
@@ -193,7 +200,8 @@ impl Away {
         messages.extend(answer.iter().cloned());
         // A long answer is more than goes into one step.
         while answer.len() > 1 && messages.len() > 1 {
-            let (first, record) = (vec![messages.remove(0)], self.record(None));
+            let incomplete = messages.len() <= answer.len();
+            let (first, record) = (vec![messages.remove(0)], RunRecord { incomplete, ..self.record(None) });
             match self.settled(&StepCommit { messages: first, record, ..StepCommit::default() }).await {
                 Err(error) if error.code.row().class == Class::Permanent => {
                     messages.clear();

@@ -9,7 +9,7 @@ use runyard_agent::phase::{GateDecision, Phase, StateCommand, TerminationReason}
 use runyard_agent::run::{AgentEvent, Begin, Decision, Observer, RunRecord, RunStatus, run};
 use runyard_agent::tool::{SuspendTicket, Tool, ToolOutput, ToolResult};
 use runyard_domain::{Code, RunId};
-use runyard_llm::inference::{Message, Opens, Part, Role, ScriptedAnswer};
+use runyard_llm::inference::{AnswerFormat, Message, Opens, Part, Role, ScriptedAnswer};
 use serde_json::json;
 
 use crate::support::parts::{Bad, Effects, FnTool, Tally, answers, effect, tool};
@@ -427,6 +427,35 @@ async fn j05_a_result_is_durable_before_anything_that_follows_it() {
             assert_eq!(results(&world.messages().await)[0].1, "paid", "{what}");
             assert_eq!(effects.all().len(), 1, "{what}");
         }
+    }
+}
+
+// clause: D10
+#[tokio::test(start_paused = true)]
+async fn d10_the_beginning_of_an_answer_is_not_taken_for_the_whole_after_a_death_between_its_pieces() {
+    use crate::support::flaky::{Failure, Flaky, Operation, Plan};
+    let long = format!("{}, and so on", "on and on ".repeat(600_000));
+    for is_in_a_form in [false, true] {
+        let plan = Plan { operation: Operation::Commit, from: 3, times: u32::MAX, failure: Failure::Io };
+        let flaky = Flaky::new(Some(plan));
+        let mut world = World::new([says(&long)]);
+        world.store = Arc::clone(&flaky) as Arc<dyn runyard_store::ThreadRunStore>;
+        world.settings.format = is_in_a_form.then(|| AnswerFormat { name: "f".into(), schema: json!({}) });
+        let run = run_id();
+        let seen = world.go(run, &["Talk."], Vec::new()).await;
+        assert!(matches!(seen.reason(), TerminationReason::Failed { code: Code::StorageIo, .. }));
+        flaky.fails(None);
+        let beginning: String = world.messages().await[1..].iter().map(Message::said).collect();
+        assert!(!beginning.is_empty() && beginning.len() < long.len());
+        assert!(world.record(run).await.incomplete);
+
+        world.again([says("to the end.")]);
+        let seen = world.go(run, &[], Vec::new()).await;
+        assert_eq!((seen.reason(), world.model.asked()), (&TerminationReason::NaturalEnd, 1));
+        // In a form it is asked for anew: half of one is of no use.
+        let expected = if is_in_a_form { String::new() } else { beginning };
+        assert!(seen.outcome.text() == format!("{expected}to the end."), "{}", seen.outcome.text().len());
+        assert!(!world.record(run).await.incomplete);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Agents elsewhere that break off, hang or are called off, and who hears of it.
 
 use std::future::pending;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -206,11 +206,31 @@ async fn a_remote_answer_that_cannot_be_stored_ends_the_run_all_the_same() {
     assert_eq!(record.end.unwrap().failed_with(), Some(Code::StorageValidation));
 }
 
+/// More than a message may have, ten times.
+static LONG: LazyLock<String> = LazyLock::new(|| "on and on ".repeat(1_000_000).trim().to_owned());
+
+// clause: D10
+#[tokio::test(start_paused = true)]
+async fn d10_a_remote_answer_of_which_only_the_beginning_is_stored_is_asked_for_again() {
+    let far = far(Then::Answers(&LONG)).await;
+    let plan = Plan { operation: Operation::Commit, from: 3, times: u32::MAX, failure: Failure::Io };
+    far.store.fails(Some(plan));
+    let outcome = far.runtime.run(hi()).await.unwrap();
+    assert_eq!(failed_with(&outcome.reason), Some(Code::StorageIo));
+    far.store.fails(None);
+    let beginning = far.stored().await;
+    assert!(beginning.len() > 1 && beginning[1..].concat().len() < LONG.len());
+
+    let outcome = far.runtime.recover(ResumeRequest::new("t")).await.unwrap().unwrap();
+    assert_eq!((outcome.reason.clone(), outcome.text() == *LONG), (TerminationReason::NaturalEnd, true));
+    let asked = far.asked.lock().unwrap();
+    let said = |at: usize| asked[at].input.iter().map(|word| word.said()).collect::<Vec<_>>();
+    assert_eq!((said(0), said(1)), (vec!["hi".to_owned()], vec!["hi".to_owned()]));
+}
+
 // clause: D10
 #[tokio::test(start_paused = true)]
 async fn d10_a_remote_answer_longer_than_a_message_may_be_is_stored_as_it_was_seen() {
-    static LONG: std::sync::LazyLock<String> =
-        std::sync::LazyLock::new(|| "on and on ".repeat(1_000_000).trim().to_owned());
     let far = far(Then::Answers(&LONG)).await;
     let outcome = far.runtime.run(hi()).await.unwrap();
     assert_eq!((outcome.reason.clone(), outcome.text() == *LONG), (TerminationReason::NaturalEnd, true));
