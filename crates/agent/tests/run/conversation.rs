@@ -9,12 +9,12 @@ use runyard_agent::run::{AgentEvent, Limits, Observer, RunStatus};
 use runyard_domain::Code;
 use runyard_llm::inference::{
     AnswerFormat, InferenceExecutionError, InferenceRequest, InterruptCause, Message, Model, ModelStream,
-    Role, ScriptedAnswer, ScriptedError, ScriptedFault, ScriptedUsage, Step, StopReason,
+    Role, ScriptedAnswer, ScriptedError, ScriptedFault, ScriptedUsage, Step, StopReason, Update,
 };
 use runyard_llm::usage::Usage;
 
 use crate::support::parts::{Bad, Label, answers, tool};
-use crate::support::{World, assert_paired, calls, run_id, says, shape};
+use crate::support::{Seen, World, assert_paired, calls, run_id, says, shape};
 use runyard_agent::tool::{ToolOutput, ToolResult};
 
 #[tokio::test]
@@ -109,6 +109,35 @@ async fn a_partial_answer_is_stored_as_clients_saw_it() {
     // The next run goes on from there.
     world.again([says("Four.")]);
     assert_eq!(world.ask("And?").await.reason(), &TerminationReason::NaturalEnd);
+}
+
+// clause: D10
+#[tokio::test(start_paused = true)]
+async fn d10_clients_hear_that_a_call_is_not_made_and_that_an_answer_is_begun_anew() {
+    let broken = |steps: Vec<Step>| {
+        let fault = Step::Fault(ScriptedFault::Interrupted(InterruptCause::ConnectionReset));
+        ScriptedAnswer::steps(steps.into_iter().chain([fault]))
+    };
+    let begun = Step::CallStarted { index: 0, id: "a".into(), name: "look".into() };
+    let cut = broken(vec![Step::Text("Now.".into()), begun]);
+    let world = World::new([cut, says(" Then.")]).tool(answers("look", "blue"));
+    let seen = world.ask("Go.").await;
+    let cancelled = Update::ToolCallCancelled { id: "a".into(), name: "look".into() };
+    let told = |seen: &Seen, wanted: &Update| {
+        seen.events.iter().any(|event| matches!(event, AgentEvent::Inference(told) if told == wanted))
+    };
+    assert!(told(&seen, &cancelled) && !told(&seen, &Update::Reset), "{:#?}", seen.events);
+    assert_eq!((seen.text(), seen.outcome.text()), ("Now. Then.".to_owned(), "Now. Then.".to_owned()));
+    assert!(!seen.words().iter().any(|word| word.starts_with("made")));
+
+    // What has a form is not gone on with.
+    let mut world = World::new([broken(vec![Step::Text("{ \"half\": ".into())]), says("{}")]);
+    let schema = serde_json::json!({ "type": "object" });
+    world.settings.format = Some(AnswerFormat { name: "f".into(), schema });
+    let seen = world.ask("Go.").await;
+    assert!(told(&seen, &Update::Reset) && !told(&seen, &cancelled), "{:#?}", seen.events);
+    assert_eq!((seen.text(), seen.outcome.text()), ("{}".to_owned(), "{}".to_owned()));
+    assert_eq!(shape(&world.messages().await), ["user: Go.", "model: {}"]);
 }
 
 #[tokio::test(start_paused = true)]

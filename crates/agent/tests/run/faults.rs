@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use runyard_agent::phase::{Phase, StateCommand, TerminationReason};
 use runyard_agent::run::{Decision, Limits, RunEnd, RunStatus};
+use runyard_agent::state::StateError;
 use runyard_agent::tool::{ToolError, ToolResult};
 use runyard_domain::{Code, RunId};
 use runyard_llm::inference::{
@@ -48,7 +49,9 @@ enum Fail {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum How {
     Error,
+    State,
     Panic,
+    Hang,
 }
 
 fn errors() -> Vec<ScriptedError> {
@@ -92,7 +95,7 @@ fn asks() -> Vec<Ask> {
 
 fn fails() -> Vec<Fail> {
     let mut all = vec![Fail::Nothing];
-    for how in [How::Error, How::Panic] {
+    for how in [How::Error, How::State, How::Panic, How::Hang] {
         all.extend(Phase::ALL.map(|phase| Fail::Hook(phase, how)));
         all.push(Fail::Gate(how));
     }
@@ -233,7 +236,19 @@ fn expected(ask: &Ask, fail: &Fail) -> TerminationReason {
         InferenceExecutionError::Cancelled => TerminationReason::Cancelled,
         error => failed(error.code()),
     });
-    let of_fail = place(fail).map(|_| failed(Code::InternalError));
+    let of_fail = match fail {
+        Fail::Nothing | Fail::Tool(_) => None,
+        Fail::Hook(_, How::Error | How::Panic) | Fail::Gate(How::Error | How::Panic) => {
+            Some(failed(Code::InternalError))
+        }
+        Fail::Hook(_, How::State) | Fail::Gate(How::State) => Some(failed(Code::StateRevisionConflict)),
+        // The last phase has a time of its own.
+        Fail::Hook(Phase::RunEnd, How::Hang) => Some(failed(Code::StatePhaseRunLoopExceeded)),
+        Fail::Hook(_, How::Hang) | Fail::Gate(How::Hang) => Some(TerminationReason::Stopped {
+            code: "timeout".to_owned(),
+            detail: Some("not done within 60000 ms".to_owned()),
+        }),
+    };
     match (ask_place(ask).zip(of_ask), place(fail).zip(of_fail)) {
         (None, None) => TerminationReason::NaturalEnd,
         (Some((_, reason)), None) | (None, Some((_, reason))) => reason,
@@ -290,6 +305,8 @@ async fn go_wrong<T>(failed: &AtomicBool, how: How) -> Result<T, runyard_agent::
     failed.store(true, Ordering::SeqCst);
     match how {
         How::Error => Err("it went wrong".into()),
+        How::State => Err(StateError::RevisionConflict { expected: 1, actual: 2 }.into()),
+        How::Hang => std::future::pending().await,
         How::Panic => panic!("it went very wrong"),
     }
 }
@@ -470,11 +487,11 @@ async fn each_inference_error_with_each_failing_phase() {
         }
     }
     assert_eq!(nothing, Listed::new());
-    // What cannot happen together, and why. Each phase fails in two ways, and the tool in seven. Before the first question
+    // What cannot happen together, and why. Each phase fails in four ways, and the tool in seven. Before the first question
     // come 3 phases, between both questions 6, and at the end one, which always comes.
     let (first, second, hesitating) = (12 * 2 + 4, 12 * 2, 5);
-    let ended_before = (first + hesitating) * 3 * 2 + second * (3 + 6) * 2;
-    let never_came = first * (6 * 2 + 7);
+    let ended_before = (first + hesitating) * 3 * 4 + second * (3 + 6) * 4;
+    let never_came = first * (6 * 4 + 7);
     assert_eq!(
         listed.into_iter().collect::<Vec<_>>(),
         [
@@ -524,7 +541,7 @@ async fn each_failing_phase_in_a_store_that_fails() {
     assert_listed(&listed);
 }
 
-/// All of them with `RUNYARD_PROOF=soak`: about 160,000.
+/// All of them with `RUNYARD_PROOF=soak`: about 320,000.
 #[tokio::test(start_paused = true)]
 async fn all_three_at_once() {
     let part = match std::env::var("RUNYARD_PROOF").as_deref() {

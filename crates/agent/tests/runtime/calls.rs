@@ -1,17 +1,20 @@
 //! Calls of agents of a definition: what their tools get, and how they are made.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use runyard_agent::RunRequest;
 use runyard_agent::phase::TerminationReason;
+use runyard_agent::spec::AgentSpec;
 use runyard_agent::tool::{Tool, ToolContext, ToolDescriptor, ToolError, ToolOutput, ToolResult};
-use runyard_llm::inference::{Message, ScriptedAnswer, ToolCall};
+use runyard_agent::{AgentRuntimeBuilder, CallOrder, RunRequest};
+use runyard_llm::inference::{InterruptCause, Message, Model, ScriptedAnswer, ScriptedFault, Step, ToolCall};
 use runyard_store::{RunStore, ThreadRunStore, ThreadStore};
 use serde_json::{Value, json};
+use tokio::sync::Barrier;
 
 use crate::flaky::Flaky;
-use crate::kit::{one_agent, scripted, thread};
+use crate::kit::{Does, Plain, one_agent, scripted, thread};
 
 /// Keeps what it is shown and what it gets.
 struct Keeps {
@@ -87,4 +90,61 @@ async fn d02_a_tool_gets_the_defaults_of_what_the_model_left_out_and_the_journal
     let answer = store.messages(&thread("t"), 1, 1).await.unwrap().remove(0);
     let answer: Message = serde_json::from_slice(&answer.body).unwrap();
     assert_eq!(answer.tool_calls().next().unwrap().arguments, said);
+}
+
+// clause: D10
+#[tokio::test(start_paused = true)]
+async fn d10_a_whole_call_of_a_stream_that_broke_off_is_made_and_the_words_before_it_are_stored() {
+    let broken = ScriptedAnswer::steps([
+        Step::Text("Now.".into()),
+        Step::CallStarted { index: 0, id: "c1".into(), name: "count".into() },
+        Step::CallEnded { index: 0 },
+        Step::Fault(ScriptedFault::Interrupted(InterruptCause::ConnectionReset)),
+    ]);
+    let model = scripted([broken, ScriptedAnswer::text("One.")]);
+    let (store, tool) = (Flaky::timed(), Plain::new("count", Does::Say("one")));
+    let builder = one_agent(Arc::clone(&model)).tool(tool.clone());
+    let runtime = builder.store(Arc::clone(&store) as Arc<dyn ThreadRunStore>).build().await.unwrap();
+    let outcome = runtime.run(RunRequest::new("a", "t", "Count.")).await.unwrap();
+    assert_eq!((outcome.text().as_str(), outcome.reason), ("One.", TerminationReason::NaturalEnd));
+    assert_eq!((tool.called(), model.asked()), (1, 2));
+    let answer = store.messages(&thread("t"), 1, 1).await.unwrap().remove(0);
+    let answer: Message = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!((answer.said().as_str(), answer.tool_calls().count()), ("Now.", 1));
+}
+
+/// Ends when so many calls of it are under way at once.
+struct Meets {
+    descriptor: ToolDescriptor,
+    barrier: Barrier,
+}
+
+#[async_trait]
+impl Tool for Meets {
+    fn descriptor(&self) -> &ToolDescriptor {
+        &self.descriptor
+    }
+
+    async fn execute(&self, _: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.barrier.wait().await;
+        Ok(ToolResult::success("met").into())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_whose_definition_says_so_makes_its_calls_side_by_side() {
+    for calls in [CallOrder::OneByOne, CallOrder::Parallel] {
+        let both =
+            ["c1", "c2"].map(|id| ToolCall { id: id.into(), name: "meet".into(), arguments: json!({}) });
+        let model = scripted([ScriptedAnswer::calls(both), ScriptedAnswer::text("Met.")]);
+        let descriptor = ToolDescriptor::new("meet", "Meets.", json!({ "type": "object" })).unwrap();
+        let spec = AgentSpec { calls, ..AgentSpec::new("a", "m") };
+        let builder = AgentRuntimeBuilder::new().model("m", model as Arc<dyn Model>).agent(spec);
+        let tool = Meets { descriptor, barrier: Barrier::new(2) };
+        let runtime = builder.tool(Arc::new(tool)).build().await.unwrap();
+        let run = runtime.run(RunRequest::new("a", "t", "Meet."));
+        let met = tokio::time::timeout(Duration::from_secs(60), run).await;
+        assert_eq!(met.is_ok(), calls == CallOrder::Parallel, "{calls:?}");
+        assert!(met.is_err() || met.unwrap().unwrap().text() == "Met.");
+    }
 }

@@ -2,10 +2,16 @@
 
 use std::sync::Arc;
 
-use runyard_agent::phase::TerminationReason;
+use async_trait::async_trait;
+use runyard_agent::phase::{
+    ActionHandler, Fault, Phase, PhaseContext, PhaseHook, ScheduledAction, StateCommand, StateEffect,
+    TerminationReason,
+};
+use runyard_agent::plugin::{InstallError, Plugin, Registrar};
 use runyard_agent::remote::HttpBackend;
 use runyard_agent::run::RunRecord;
 use runyard_agent::spec::{AgentSpec, EndpointSpec, ModelSpec, ProviderSpec, WireKind};
+use runyard_agent::state::{KeyOptions, MutationBatch, StateError};
 use runyard_agent::{AgentRuntimeBuilder, RunRequest};
 use runyard_domain::{Class, Code, Retry};
 use runyard_llm::inference::{
@@ -17,7 +23,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::flaky::{Failure, Flaky, Operation, Plan};
-use crate::kit::{Brings, Does, First, Plain, Second, one_agent, saying, scripted, thread};
+use crate::kit::{Brings, Does, First, Plain, Second, Shared, one_agent, saying, scripted, thread};
 
 /// A row of the table, in full but for its advice.
 type Row = (&'static str, Class, u16, u8, i32, Retry);
@@ -93,14 +99,30 @@ const STORAGE: [Row; 14] = [
     ("storage.poisoned",         FailFast,  503, 1, -32008, AfterRecovery),
 ];
 
+#[rustfmt::skip]
+const HOOKS: [Row; 6] = [
+    ("state.phase_run_loop_exceeded",          Permanent, 500, 1, -32007, AfterRecovery),
+    ("state.unknown_scheduled_action_handler", Permanent, 500, 1, -32603, AfterRecovery),
+    ("state.unknown_effect_handler",           Permanent, 500, 1, -32603, AfterRecovery),
+    ("state.key_decode",                       Permanent, 500, 1, -32603, AfterRecovery),
+    ("state.parallel_merge_conflict",          Conflict,  409, 1, -32005, AfterRecovery),
+    ("state.revision_conflict",                Conflict,  409, 1, -32005, AfterRecovery),
+];
+
 /// Each of these was reached, the table has these rows for them, and no others of their group.
 #[track_caller]
 fn check(reached: &[Code], rows: &[Row], group: &str) {
-    let words = |codes: &[Code]| codes.iter().map(|code| code.as_str()).collect::<Vec<_>>();
+    check_rows(reached, rows);
+    let all = Code::ALL.iter().map(|code| code.as_str()).filter(|word| word.starts_with(group));
     let expected: Vec<&str> = rows.iter().map(|row| row.0).collect();
-    assert_eq!(words(reached), expected);
-    let all: Vec<Code> = Code::ALL.iter().copied().filter(|code| code.as_str().starts_with(group)).collect();
-    assert_eq!(words(&all), expected, "a row of the table that no error here has");
+    assert_eq!(all.collect::<Vec<_>>(), expected, "a row of the table that no error here has");
+}
+
+/// Each of these was reached, and the table has these rows for them.
+#[track_caller]
+fn check_rows(reached: &[Code], rows: &[Row]) {
+    let expected: Vec<&str> = rows.iter().map(|row| row.0).collect();
+    assert_eq!(reached.iter().map(|code| code.as_str()).collect::<Vec<_>>(), expected);
     for ((word, class, http, exit, json_rpc, retry), code) in rows.iter().zip(reached) {
         let row = code.row();
         let found = (row.class, row.http, row.exit, row.json_rpc, row.retry);
@@ -206,6 +228,93 @@ async fn d04_every_runtime_error_is_reached_and_has_its_row() {
     };
     let reached = [refused("b").await, busy, refused("nobody").await, refused("lost").await];
     check(&reached, &RUNTIME, "runtime.");
+}
+
+/// Schedules itself again, for ever.
+struct Again;
+
+impl ScheduledAction for Again {
+    const KEY: &'static str = "test.again";
+    const PHASE: Phase = Phase::StepEnd;
+    type Payload = ();
+}
+
+#[async_trait]
+impl ActionHandler<Again> for Again {
+    async fn handle(&self, (): (), _: &PhaseContext<'_>) -> Result<StateCommand, Fault> {
+        Ok(StateCommand::none().schedule::<Again>(&())?)
+    }
+}
+
+/// An action and an effect that nobody handles.
+struct Nobody;
+
+impl ScheduledAction for Nobody {
+    const KEY: &'static str = "test.nobody";
+    const PHASE: Phase = Phase::StepEnd;
+    type Payload = ();
+}
+
+impl StateEffect for Nobody {
+    const KEY: &'static str = "test.nobody";
+    type Payload = ();
+}
+
+/// A hook that answers so at the end of a step.
+#[derive(Clone)]
+struct Hook(fn() -> Result<StateCommand, Fault>);
+
+#[async_trait]
+impl PhaseHook for Hook {
+    async fn run(&self, _: &PhaseContext<'_>) -> Result<StateCommand, Fault> {
+        (self.0)()
+    }
+}
+
+impl Plugin for Hook {
+    fn id(&self) -> &str {
+        "hook"
+    }
+
+    fn register(&self, registrar: &mut Registrar<'_>) -> Result<(), InstallError> {
+        registrar.key::<Shared>(KeyOptions::DEFAULT)?;
+        registrar.action::<Again>(Again)?;
+        registrar.hook(Phase::StepEnd, self.clone());
+        Ok(())
+    }
+}
+
+// clause: D01
+// clause: J03
+#[tokio::test(start_paused = true)]
+async fn d01_what_a_hook_does_wrong_ends_a_run_with_its_code_and_has_its_row() {
+    let answers: [fn() -> Result<StateCommand, Fault>; 6] = [
+        || Ok(StateCommand::none().schedule::<Again>(&())?),
+        || Ok(StateCommand::none().schedule::<Nobody>(&())?),
+        || Ok(StateCommand::none().emit::<Nobody>(())),
+        || Err(StateError::KeyDecode { key: "test.shared".into(), message: "no number".into() }.into()),
+        || {
+            let sets = |value| StateCommand::none().update::<Shared>(value);
+            Ok(sets(1).merge_parallel(sets(2))?)
+        },
+        || {
+            let batch = MutationBatch::based_on(7_777).with::<Shared>(1);
+            Ok(StateCommand { batch, ..StateCommand::none() })
+        },
+    ];
+    let mut reached = Vec::new();
+    for answer in answers {
+        let store = Flaky::timed();
+        let spec = AgentSpec { plugins: vec!["hook".into()], ..AgentSpec::new("a", "m") };
+        let model = saying(["hello"]) as Arc<dyn Model>;
+        let builder = AgentRuntimeBuilder::new().model("m", model).plugin(Hook(answer)).agent(spec);
+        let runtime = builder.store(Arc::clone(&store) as Arc<dyn ThreadRunStore>).build().await.unwrap();
+        let outcome = runtime.run(RunRequest::new("a", "t", "hi")).await.unwrap();
+        let code = failed_with(&outcome.reason).unwrap();
+        assert_eq!((recorded(&store).await, outcome.text().as_str()), (Some(code), "hello"));
+        reached.push(code);
+    }
+    check_rows(&reached, &HOOKS);
 }
 
 fn inference_errors() -> Vec<ScriptedError> {

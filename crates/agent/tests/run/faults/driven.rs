@@ -15,7 +15,7 @@ use runyard_llm::inference::{
 };
 use runyard_store::{PAGE_MAX, RunStore, ThreadId, ThreadRow, ThreadRunStore, ThreadStore};
 
-use super::{Ask, Case, Fail, Listed, asks, fails, lost, plans};
+use super::{Ask, Case, Fail, Listed, asks, expected, fails, lost, plans, without_message};
 use crate::support::flaky::{Failure, Flaky, Operation, Plan};
 use crate::support::{Heard, assert_paired, calls, says};
 
@@ -169,6 +169,9 @@ async fn check(listed: &mut Listed, ask: &Ask, fail: &Fail, plan: Option<Plan>) 
     if let Some(plan) = plan.filter(|_| driven.flaky.failed() == 0) {
         *listed.entry(unreached(plan)).or_default() += 1;
     }
+    if plan.is_none() {
+        assert_eq!(without_message(&outcome.reason), expected(ask, fail), "{name}");
+    }
     let lost = lost(plan, &driven.flaky);
     // From here on it is the test that asks.
     driven.flaky.fails(None);
@@ -227,6 +230,18 @@ async fn d04_each_failing_phase_in_a_store_that_fails_leaves_the_thread_free() {
         }
     }
     assert_eq!(reasons(&listed), REASONS);
+}
+
+// clause: D04
+#[tokio::test(start_paused = true)]
+async fn d04_each_inference_error_with_each_failing_phase_leaves_the_thread_free() {
+    let mut listed = Listed::new();
+    for ask in asks() {
+        for fail in fails() {
+            check(&mut listed, &ask, &fail, None).await;
+        }
+    }
+    assert_eq!(listed, Listed::new());
 }
 
 /// The store takes neither the end nor the claim back.
