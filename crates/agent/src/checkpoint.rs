@@ -40,6 +40,12 @@ pub trait Checkpoint: Send + Sync {
     /// one again, and must not be there twice.
     async fn commit(&self, step: StepCommit) -> Result<(), CheckpointError>;
 
+    /// Whether what observers hear stands in one order with the steps. Then what a tool says comes before its result, though
+    /// whoever hears it may hold that up; where it does not, a result is durable before anybody hears more.
+    fn is_one_with_observers(&self) -> bool {
+        true
+    }
+
     /// Whether the next run of the thread reads its state from here. Then nobody needs it from the outcome of this one, and it is
     /// not made.
     fn is_read_back(&self) -> bool {
@@ -94,6 +100,10 @@ impl Checkpoint for NoCheckpoint {
 
     async fn commit(&self, _step: StepCommit) -> Result<(), CheckpointError> {
         Ok(())
+    }
+
+    fn is_one_with_observers(&self) -> bool {
+        false
     }
 
     fn lost(&self) -> Option<CheckpointError> {

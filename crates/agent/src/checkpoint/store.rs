@@ -353,6 +353,10 @@ impl Checkpoint for StoreCheckpoint {
         Ok(())
     }
 
+    fn is_one_with_observers(&self) -> bool {
+        false
+    }
+
     // That is known to whoever renews the claim.
     fn lost(&self) -> Option<CheckpointError> {
         None

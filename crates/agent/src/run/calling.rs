@@ -8,7 +8,6 @@ use runyard_domain::Class;
 use runyard_llm::inference::ToolCall;
 
 use super::deciding::{Making, Plan};
-use super::events::Teller;
 use super::reports::Reports;
 use super::result::Ended;
 use super::waiting::{Asker, Suspended, SuspendedCalls, SuspendedUpdate};
@@ -65,7 +64,7 @@ impl Course {
                     self.flush().await?;
                     self.unknown.remove(&place);
                     let mut alone = Siblings::on(making.context.snapshot.revision());
-                    let outcome = make(self.teller.clone(), place, Arc::clone(&call), *making).await;
+                    let outcome = self.make(place, Arc::clone(&call), *making).await;
                     let kept = self.keep(place, &call, outcome, &mut alone).await?;
                     let durable = self.flush().await;
                     if self.conclude(place, &call, kept, durable).await? {
@@ -113,7 +112,7 @@ impl Course {
             made.iter().map(|made| (made.place, Arc::clone(&made.call))).collect();
         let mut running = SideBySide::new(made.into_iter().map(|Made { place, call, mut making }| {
             making.context.snapshot = snapshot.clone();
-            make(self.teller.clone(), place, call, *making)
+            self.make(place, call, *making)
         }));
         let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
         let mut kept: Vec<Option<Kept>> = calls.iter().map(|_| None).collect();
@@ -150,6 +149,37 @@ impl Course {
             idempotency_key: making.context.idempotency_key.clone(),
             idempotent: making.tool.descriptor().idempotent,
         });
+    }
+
+    /// Makes a call whose intent is durable.
+    fn make(
+        &self,
+        place: CallPlace,
+        call: Arc<ToolCall>,
+        making: Making,
+    ) -> impl Future<Output = Outcome> + use<> {
+        let teller = self.teller.clone();
+        let is_in_order = self.parts.checkpoint.is_one_with_observers();
+        async move {
+            let Making { tool, mut context } = making;
+            let idempotent = tool.descriptor().idempotent;
+            teller.tell(AgentEvent::ToolStarted { place, call: ToolCall::clone(&call), idempotent }).await;
+            let (reporter, mut reports) = Reports::of(place, teller);
+            context.reporter = reporter;
+            let running = execute(tool.as_ref(), call.arguments.clone(), &context);
+            tokio::pin!(running);
+            let outcome = loop {
+                tokio::select! {
+                    biased;
+                    outcome = &mut running => break outcome,
+                    () = reports.tell_next() => {}
+                }
+            };
+            if is_in_order {
+                reports.tell_rest().await;
+            }
+            (outcome.map_err(Refusal::from), reports)
+        }
     }
 
     /// What came of a call goes into the state and the conversation, so that the next step has all of it.
@@ -214,7 +244,7 @@ impl Course {
         kept: Kept,
         durable: Result<(), Halt>,
     ) -> Result<bool, Halt> {
-        let Kept { ended, effects, reports } = kept;
+        let Kept { ended, effects, mut reports } = kept;
         reports.tell_rest().await;
         if let Ok(result) = &ended {
             let outcome = Ok(result.clone());
@@ -259,25 +289,6 @@ impl Siblings {
         command.batch = command.batch.not_only_for(self.revision);
         Ok(command)
     }
-}
-
-/// Makes a call whose intent is durable.
-async fn make(teller: Teller, place: CallPlace, call: Arc<ToolCall>, making: Making) -> Outcome {
-    let Making { tool, mut context } = making;
-    let idempotent = tool.descriptor().idempotent;
-    teller.tell(AgentEvent::ToolStarted { place, call: ToolCall::clone(&call), idempotent }).await;
-    let (reporter, mut reports) = Reports::of(place, teller);
-    context.reporter = reporter;
-    let running = execute(tool.as_ref(), call.arguments.clone(), &context);
-    tokio::pin!(running);
-    let outcome = loop {
-        tokio::select! {
-            biased;
-            outcome = &mut running => break outcome,
-            () = reports.tell_next() => {}
-        }
-    };
-    (outcome.map_err(Refusal::from), reports)
 }
 
 fn waits(ended: &Ended) -> Option<Suspended> {

@@ -50,7 +50,7 @@ impl Reports {
     }
 
     /// Tells what is left. The tool says nothing more.
-    pub(super) async fn tell_rest(mut self) {
+    pub(super) async fn tell_rest(&mut self) {
         self.said.close();
         if let Some(telling) = self.telling.take() {
             telling.await;

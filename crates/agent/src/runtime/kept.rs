@@ -88,6 +88,10 @@ impl Checkpoint for Kept {
         Ok(())
     }
 
+    fn is_one_with_observers(&self) -> bool {
+        self.inner.is_one_with_observers()
+    }
+
     fn is_read_back(&self) -> bool {
         true
     }

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use runyard_agent::CallOrder;
-use runyard_agent::checkpoint::{Checkpoint, CheckpointError, StepCommit, StepLimits};
+use runyard_agent::checkpoint::{CallNote, Checkpoint, CheckpointError, StepCommit, StepLimits};
 use runyard_agent::phase::{Phase, StateCommand, TerminationReason};
-use runyard_agent::run::{Begin, RunStatus, run};
+use runyard_agent::run::{AgentEvent, Begin, Observer, RunStatus, run};
 use runyard_agent::state::StateChanges;
 use runyard_agent::tool::ToolResult;
 use runyard_domain::Code;
@@ -468,5 +468,64 @@ async fn an_answer_with_as_many_calls_as_there_may_be_loses_none() {
             open += page.iter().filter(|row| row.result.is_none()).count();
         }
         assert_eq!((place, open), (256, 0));
+    }
+}
+
+/// A log of what is told and of calls that are over.
+#[derive(Default)]
+struct OneLog(Mutex<Vec<&'static str>>);
+
+#[async_trait]
+impl Checkpoint for OneLog {
+    fn stored(&self, message: Message) -> Message {
+        message
+    }
+
+    fn limits(&self) -> StepLimits {
+        StepLimits::STORE
+    }
+
+    async fn commit(&self, step: StepCommit) -> Result<(), CheckpointError> {
+        let ends = step.calls.iter().filter(|note| matches!(note, CallNote::Ended { .. }));
+        self.0.lock().unwrap().extend(ends.map(|_| "result"));
+        Ok(())
+    }
+
+    fn lost(&self) -> Option<CheckpointError> {
+        None
+    }
+
+    async fn give_up(&self) {}
+}
+
+#[async_trait]
+impl Observer for OneLog {
+    async fn observe(&self, event: AgentEvent) {
+        if matches!(event, AgentEvent::ToolReported { .. }) {
+            tokio::task::yield_now().await;
+            self.0.lock().unwrap().push("report");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_tool_says_comes_before_its_result_where_both_stand_in_one_log() {
+    let talks = || {
+        tool("talk", |_, context| async move {
+            context.reporter.output("one");
+            context.reporter.output("two");
+            Ok(ToolResult::success("ok").into())
+        })
+    };
+    for parallel in [false, true] {
+        let log = Arc::new(OneLog::default());
+        let mut world = World::new([calls("a", "talk"), says("Fine.")]).tool(talks().done());
+        world.observer = Some(Arc::clone(&log) as Arc<dyn Observer>);
+        if parallel {
+            world = world.parallel();
+        }
+        let parts = world.parts(run_id(), Arc::clone(&log) as Arc<dyn Checkpoint>);
+        run(parts, Begin { input: vec![Message::user("Go.")], ..Begin::default() }).await;
+        assert_eq!(*log.0.lock().unwrap(), ["report", "report", "result"], "{parallel}");
     }
 }
