@@ -9,7 +9,8 @@ use runyard_agent::run::{AgentEvent, Limits, Observer, RunStatus};
 use runyard_domain::Code;
 use runyard_llm::inference::{
     AnswerFormat, InferenceExecutionError, InferenceRequest, InterruptCause, Message, Model, ModelStream,
-    Role, ScriptedAnswer, ScriptedError, ScriptedFault, ScriptedUsage, Step, StopReason, Update,
+    Role, ScriptedAnswer, ScriptedCall, ScriptedError, ScriptedFault, ScriptedUsage, Step, StopReason,
+    Update,
 };
 use runyard_llm::usage::Usage;
 
@@ -324,6 +325,42 @@ async fn a_word_that_no_store_takes_is_given_back_and_the_run_goes_on() {
     world.inbox.say(longest.clone()).unwrap();
     assert_eq!(world.ask("Hello.").await.reason(), &TerminationReason::NaturalEnd);
     assert_eq!(world.messages().await[1], longest);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_says_nothing_does_not_give_an_earlier_ones_answer_as_its_own() {
+    let refused = ScriptedError::InvalidRequest { message: "no".into() };
+    let nothing = ScriptedAnswer::steps([Step::Stop(StopReason::EndTurn)]);
+    for (second, cancelled) in
+        [(nothing, false), (ScriptedAnswer::failing(refused), false), (says("never"), true)]
+    {
+        let mut world = World::new([says("The first answer.")]);
+        assert_eq!(world.ask("One?").await.outcome.text(), "The first answer.");
+        world.again([second]);
+        if cancelled {
+            world.cancellation.cancel();
+        }
+        let outcome = world.ask("Two?").await.outcome;
+        assert_eq!((outcome.text().as_str(), &outcome.message), ("", &None), "{:?}", outcome.reason);
+        assert_eq!(world.messages().await.len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_goes_on_gives_what_it_said_before_it_waited_and_nothing_of_an_earlier_one() {
+    let mut world = World::new([says("The first answer.")]).tool(crate::suspension::asks("ask"));
+    world.ask("One?").await;
+    for words in ["I ask.", ""] {
+        let call =
+            ScriptedCall { id: "a".into(), name: "ask".into(), arguments: serde_json::json!({ "n": 1 }) };
+        world.again([ScriptedAnswer::steps([Step::Text(words.into()), Step::Call(call)])]);
+        let run = run_id();
+        world.go(run, &["Two?"], Vec::new()).await;
+        world.again([]);
+        world.cancellation.cancel();
+        let outcome = world.go(run, &[], Vec::new()).await.outcome;
+        assert_eq!((outcome.text().as_str(), outcome.reason), (words, TerminationReason::Cancelled));
+    }
 }
 
 #[tokio::test(start_paused = true)]
