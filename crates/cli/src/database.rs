@@ -80,7 +80,7 @@ impl Opened {
 /// A store's error, as the error of an action.
 pub(crate) fn refused(error: StorageError) -> ActionError {
     let code = error.code();
-    if let StorageError::NotFound { what } = &error
+    if let StorageError::NotFound(what) = &error
         && what.starts_with("database")
     {
         let message = "Nothing is recorded yet: there is no database. \"runyard up\" makes it.";

@@ -109,7 +109,7 @@ async fn verify_all(database: &Database) -> Result<serde_json::Value, ActionErro
 }
 
 fn is_damage(error: &StorageError) -> bool {
-    matches!(error, StorageError::Corrupt { .. } | StorageError::Serialization { .. })
+    matches!(error, StorageError::Corrupt { .. } | StorageError::Serialization(..))
 }
 
 /// What is wrong with the database itself.

@@ -126,7 +126,7 @@ impl Engine {
         };
         let recorded = match self.recorder().head(run, decide).await {
             // The same key at the same time: the first one counts.
-            Err(EngineError::Storage(StorageError::AlreadyExists { .. })) if key.is_some() => {
+            Err(EngineError::Storage(StorageError::AlreadyExists(..))) if key.is_some() => {
                 let kept: Option<Keyed<ArtifactId>> = self.kept(key.as_ref()).await?;
                 let id = kept.ok_or(EngineError::KeyTaken)?.id;
                 return self.artifact(run, &id.to_string()).await;

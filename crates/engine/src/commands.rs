@@ -92,7 +92,7 @@ impl Engine {
         };
         let standing = match self.recorder().head(run, decide).await {
             // The same key at the same time: the first one counts.
-            Err(EngineError::Storage(StorageError::AlreadyExists { .. })) if key.is_some() => {
+            Err(EngineError::Storage(StorageError::AlreadyExists(..))) if key.is_some() => {
                 let kept: Option<Keyed<CommandId>> = self.kept(key.as_ref()).await?;
                 return kept.map(|kept| (kept.id, kept.redacted)).ok_or(EngineError::KeyTaken);
             }

@@ -91,7 +91,7 @@ impl Engine {
                 Ok(CreatedRun { standing, redacted })
             }
             // The same key at the same time: the first one counts.
-            Err(EngineError::Storage(StorageError::AlreadyExists { .. })) if key.is_some() => {
+            Err(EngineError::Storage(StorageError::AlreadyExists(..))) if key.is_some() => {
                 let made = self.made_before(key.as_ref()).await?;
                 made.ok_or(EngineError::KeyTaken)
             }

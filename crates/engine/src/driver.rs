@@ -206,8 +206,7 @@ impl<'a> Driver<'a> {
             self.edge.send(ToEdge::History { run, generation, recorded }).await;
         }
         let run_token = self.engine.run_tokens().issue(run.id, &created.agent_id);
-        let run_token = run_token
-            .map_err(|source| StorageError::Io { doing: "making a run's token", source: Box::new(source) })?;
+        let run_token = run_token.map_err(|source| StorageError::io("making a run's token", source))?;
         let open = OpenRun {
             run: run.id,
             generation: self.generation,

@@ -140,14 +140,14 @@ impl Checks {
             match (write, found) {
                 (ApprovalWrite::Open { .. }, None) => after.insert(id, Asked { run, decided: false }),
                 (ApprovalWrite::Open { .. }, Some(_)) => {
-                    return Err(StorageError::AlreadyExists { what: format!("approval {id}") });
+                    return Err(StorageError::exists(format!("approval {id}")));
                 }
                 (ApprovalWrite::Resolve { .. }, Some(asked)) if asked.run == run && !asked.decided => {
                     after.insert(id, Asked { run, decided: true })
                 }
                 (ApprovalWrite::Resolve { .. }, Some(asked)) if asked.run == run => {
                     let what = format!("a decision on approval {id}");
-                    return Err(StorageError::AlreadyExists { what });
+                    return Err(StorageError::exists(what));
                 }
                 (ApprovalWrite::Resolve { .. }, _) => {
                     return Err(StorageError::not_found(format!("approval {id}")));

@@ -67,7 +67,7 @@ pub(crate) fn is_over(expires: Timestamp, now: Timestamp) -> bool {
 
 /// Another result is kept for the key.
 pub(crate) fn taken() -> StorageError {
-    StorageError::AlreadyExists { what: "a result for the idempotency key".to_owned() }
+    StorageError::exists("a result for the idempotency key")
 }
 
 /// The bytes that are stored. A JSON tree always has a text.

@@ -65,7 +65,7 @@ impl ThreadLanes {
         let sent = lane.queue.send(Waiting { prepared, answer, _room: room });
         sent.map_err(|_| StorageError::io(DOING, "the writer has ended"))?;
         // A lane that ends without an answer may have ended after the commit.
-        answered.await.unwrap_or(Err(StorageError::CommitUnknown { append }))
+        answered.await.unwrap_or(Err(StorageError::unknown(append)))
     }
 }
 
@@ -144,7 +144,7 @@ fn answer(group: Vec<Waiting>, settled: Settled) {
     for (waiting, verdict) in group.into_iter().zip(verdicts) {
         let answer = match verdict {
             Verdict::Written(committed) if is_known => Ok(committed),
-            Verdict::Written(_) => Err(StorageError::CommitUnknown { append: waiting.prepared.append }),
+            Verdict::Written(_) => Err(StorageError::unknown(waiting.prepared.append)),
             Verdict::Answered(answer) => answer,
         };
         let _ = waiting.answer.send(answer);

@@ -82,7 +82,7 @@ impl ThreadStore for PostgresStore {
         let metadata = plan::encode("a thread's metadata", &metadata)?;
         let rows = self.rows(MAKING, SQL, &[&thread.as_str(), &metadata]).await?;
         if rows.is_empty() {
-            return Err(StorageError::AlreadyExists { what: format!("thread {thread}") });
+            return Err(StorageError::exists(format!("thread {thread}")));
         }
         Ok(())
     }

@@ -71,7 +71,7 @@ impl Lanes {
         let sent = lane.queue.send(Waiting { prepared, answer, _room: room });
         sent.map_err(|_| StorageError::io(DOING, "the writer has ended"))?;
         // A lane that ends without an answer may have ended after the commit.
-        answered.await.unwrap_or(Err(StorageError::CommitUnknown { append }))
+        answered.await.unwrap_or(Err(StorageError::unknown(append)))
     }
 }
 
@@ -195,7 +195,7 @@ fn answer_unknown(group: Vec<Waiting>, verdicts: Vec<Verdict>) -> Vec<Waiting> {
     let mut again = Vec::new();
     for (waiting, verdict) in group.into_iter().zip(verdicts) {
         let answer = match verdict {
-            Verdict::Written(_) => Err(StorageError::CommitUnknown { append: waiting.prepared.append }),
+            Verdict::Written(_) => Err(StorageError::unknown(waiting.prepared.append)),
             Verdict::Answered { leans: true, .. } => {
                 again.push(waiting);
                 continue;

@@ -10,7 +10,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use runyard_redact::Safe;
 use runyard_store::conformance::{append, start};
 use runyard_store::{Acquired, Blobs, EventLog, FeedCursor, Leases, StorageError, verify};
-use runyard_store_postgres::{ConnectOptions, PostgresError, PostgresStore};
+use runyard_store_postgres::{ConnectOptions, PostgresStore};
 use runyard_testkit_postgres::{PASSWORD, Postgres, USER};
 use serde_json::json;
 
@@ -28,10 +28,8 @@ async fn refused(url: &str, password: &str) -> StorageError {
 }
 
 #[track_caller]
-fn assert_io(error: &StorageError, matches: impl Fn(&PostgresError) -> bool) {
-    let StorageError::Io { source, .. } = error else { panic!("{error:?}") };
-    let source = source.downcast_ref::<PostgresError>().unwrap_or_else(|| panic!("{error:?}"));
-    assert!(matches(source), "{error:?}");
+fn assert_io(error: &StorageError, says: &str) {
+    assert!(matches!(error, StorageError::Io(said) if said.contains(says)), "{error:?}");
 }
 
 #[tokio::test]
@@ -39,29 +37,29 @@ async fn d11_a_wrong_password_is_an_io_error_that_says_what_to_check() {
     let postgres = Postgres::shared().unwrap();
     let url = postgres.database().unwrap().replace(PASSWORD, "sesame-0pen");
     let error = refused(&url, "sesame-0pen").await;
-    assert_io(&error, |source| matches!(source, PostgresError::Unauthorised { .. }));
+    assert_io(&error, "refuses the user");
     assert!(error.to_string().contains("check user and password in the URL"), "{error}");
     // A missing one, too.
     let error = refused(&url.replace(":sesame-0pen", ""), "sesame-0pen").await;
-    assert_io(&error, |source| matches!(source, PostgresError::Unauthorised { .. }));
+    assert_io(&error, "refuses the user");
 }
 
 #[tokio::test]
 async fn d11_a_server_that_is_not_there_is_an_io_error_that_says_what_to_check() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let error = refused(&format!("postgres://ada:sesame-0pen@127.0.0.1:{port}/hub"), "sesame-0pen").await;
-    assert_io(&error, |source| matches!(source, PostgresError::Unreachable { .. }));
+    assert_io(&error, "no PostgreSQL server answers");
     let said = error.to_string();
     assert!(said.contains(&format!("127.0.0.1:{port}")) && said.contains("check host and port"), "{said}");
     let error = refused("postgres://ada:sesame-0pen@host.invalid/hub?sslmode=disable", "sesame-0pen").await;
-    assert_io(&error, |source| matches!(source, PostgresError::Unreachable { .. }));
+    assert_io(&error, "no PostgreSQL server answers");
 }
 
 #[tokio::test]
 async fn d11_a_database_that_is_not_there_is_an_io_error_that_says_what_to_do() {
     let postgres = Postgres::shared().unwrap();
     let error = refused(&postgres.url("nowhere"), PASSWORD).await;
-    assert_io(&error, |source| matches!(source, PostgresError::NoDatabase { .. }));
+    assert_io(&error, "has no such database");
     assert!(error.to_string().contains("createdb"), "{error}");
 }
 
@@ -72,7 +70,7 @@ async fn d11_a_user_who_may_not_make_the_tables_is_told_what_is_missing() {
     postgres.sql(&url, "CREATE ROLE guest LOGIN PASSWORD 'guest-0pens'").unwrap();
     let as_guest = url.replace(&format!("{USER}:{PASSWORD}"), "guest:guest-0pens");
     let error = refused(&as_guest, "guest-0pens").await;
-    assert_io(&error, |source| matches!(source, PostgresError::NotAllowed { .. }));
+    assert_io(&error, "needs the right");
     // With the right to the tables that somebody else made it can use them.
     drop(PostgresStore::connect(&url).await.unwrap());
     let grants = "GRANT USAGE ON SCHEMA runyard TO guest; GRANT ALL ON ALL TABLES IN SCHEMA runyard TO guest";
@@ -141,10 +139,7 @@ async fn d11_an_older_server_is_refused() {
         let _ = client.read(&mut [0; 64]);
     });
     let error = refused(&format!("postgres://ada:sesame-0pen@{address}/hub"), "sesame-0pen").await;
-    assert_io(
-        &error,
-        |source| matches!(source, PostgresError::TooOld { found, .. } if found == "13.23 (Debian)"),
-    );
+    assert_io(&error, "is PostgreSQL 13.23 (Debian): ");
     assert!(error.to_string().contains("14 is the oldest"), "{error}");
     server.join().unwrap();
 }
@@ -255,7 +250,7 @@ async fn d11_whenever_tls_is_used_the_certificate_is_verified() {
             format!("{by_address}?sslmode={mode}&sslrootcert={}", file(&good)),
         ] {
             let error = refused(&url, PASSWORD).await;
-            assert_io(&error, |source| matches!(source, PostgresError::Tls { .. }));
+            assert_io(&error, "no encrypted connection");
             assert!(error.to_string().contains("sslrootcert"), "{error}");
         }
     }
@@ -269,9 +264,9 @@ async fn d11_whenever_tls_is_used_the_certificate_is_verified() {
     }
     let missing =
         format!("{by_name}?sslmode=require&sslrootcert={}", file(&folder.path().join("missing.pem")));
-    assert!(matches!(refused(&missing, PASSWORD).await, StorageError::Io { .. }));
+    assert!(matches!(refused(&missing, PASSWORD).await, StorageError::Io(..)));
     let nothing = format!("{by_name}?sslmode=require&sslrootcert={}", file(&empty));
-    assert!(matches!(refused(&nothing, PASSWORD).await, StorageError::Validation { .. }));
+    assert!(matches!(refused(&nothing, PASSWORD).await, StorageError::Validation(..)));
 }
 
 fn wait_until_nobody_is_connected(postgres: &Postgres, url: &str) {
@@ -285,6 +280,6 @@ fn wait_until_nobody_is_connected(postgres: &Postgres, url: &str) {
 async fn d11_a_server_without_tls_is_refused_where_tls_is_required() {
     let url = Postgres::shared().unwrap().database().unwrap().replace("127.0.0.1", "localhost");
     let error = refused(&format!("{url}?sslmode=require"), PASSWORD).await;
-    assert_io(&error, |source| matches!(source, PostgresError::Tls { .. }));
+    assert_io(&error, "no encrypted connection");
     assert!(PostgresStore::connect(&format!("{url}?sslmode=prefer")).await.is_ok());
 }

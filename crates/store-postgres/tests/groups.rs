@@ -120,7 +120,7 @@ async fn d11_a_run_that_breaks_a_key_of_the_tables_each_time_fails_no_other_of_i
         for (n, answer) in bench.together(&runs, changes).await.into_iter().enumerate() {
             match answer {
                 Ok(appended) => assert!(n != 5 && appended == Appended { first: 3, last: 3 }),
-                Err(error @ StorageError::Io { .. }) => {
+                Err(error @ StorageError::Io(..)) => {
                     assert!(n == 5 && error.to_string().contains(code), "{n}: {error}");
                 }
                 Err(error) => panic!("{error:?}"),
@@ -173,9 +173,9 @@ async fn d11_a_change_after_a_refused_one_of_its_run_is_planned_as_if_that_had_n
         [None, Some(4), None, Some(5), Some(6), None, None, Some(7), Some(7), Some(8)],
         "{answers:?}"
     );
-    assert!(matches!(answers[0], Err(StorageError::AlreadyExists { .. })));
-    assert!(matches!(answers[2], Err(StorageError::NotFound { .. })));
-    assert!(matches!(answers[5], Err(StorageError::AlreadyExists { .. })));
+    assert!(matches!(answers[0], Err(StorageError::AlreadyExists(..))));
+    assert!(matches!(answers[2], Err(StorageError::NotFound(..))));
+    assert!(matches!(answers[5], Err(StorageError::AlreadyExists(..))));
     assert!(matches!(answers[6], Err(StorageError::VersionConflict { expected: 3, .. })));
     assert_eq!(verify(&*bench.store, run).await.unwrap().unwrap().events, 8);
     let approval = bench.store.approval(asked).await.unwrap().unwrap();
@@ -265,7 +265,7 @@ async fn d11_a_run_that_somebody_holds_for_too_long_fails_no_other() {
     for (n, answer) in answers.into_iter().enumerate() {
         match answer.await.unwrap() {
             Ok(_) => assert!(n != 3),
-            Err(StorageError::Io { .. }) => assert!(n == 3),
+            Err(StorageError::Io(..)) => assert!(n == 3),
             Err(error) => panic!("{error:?}"),
         }
     }
@@ -286,7 +286,7 @@ async fn d11_a_statement_that_takes_too_long_ends_with_an_error_that_says_so() {
     let lease = bench.store.acquire(run, "one".into(), Duration::from_secs(60)).await.unwrap_err();
     let written = append(&*bench.store, run, 1, json!({})).await.unwrap_err();
     for error in [read, lease, written] {
-        assert!(matches!(error, StorageError::Io { .. }), "{error:?}");
+        assert!(matches!(error, StorageError::Io(..)), "{error:?}");
         assert!(error.to_string().contains("statement timeout"), "{error}");
     }
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
@@ -311,7 +311,7 @@ async fn b09_a_blob_that_is_referred_to_while_it_is_collected_is_kept_or_the_eve
         collected.unwrap();
         match (referred, bench.store.get(blob).await) {
             (Ok(appended), Ok(_)) => after = appended.last,
-            (Err(StorageError::NotFound { .. }), Err(StorageError::NotFound { .. })) => {}
+            (Err(StorageError::NotFound(..)), Err(StorageError::NotFound(..))) => {}
             other => panic!("{other:?}"),
         }
     }

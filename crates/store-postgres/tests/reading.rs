@@ -88,7 +88,7 @@ async fn b09_a_page_is_bounded_in_bytes_and_only_an_empty_one_is_the_end() {
 async fn d11_looking_at_a_database_where_nothing_is_recorded_makes_nothing() {
     let url = Postgres::shared().unwrap().database().unwrap();
     let error = PostgresStore::connect_to_read(&url).await.unwrap_err();
-    assert!(matches!(error, StorageError::NotFound { .. }), "{error:?}");
+    assert!(matches!(error, StorageError::NotFound(..)), "{error:?}");
     assert_eq!(error.to_string(), "there is no database: nothing is recorded yet");
     assert_eq!(sql(&url, "SELECT count(*) FROM pg_namespace WHERE nspname = 'runyard'"), "0");
 }

@@ -183,7 +183,7 @@ fn write_approval(
                 )?
                 .execute(params![id.as_bytes(), key, expires.unix_ms(), bytes(request)])?;
             if inserted == 0 {
-                return Err(StorageError::AlreadyExists { what: format!("approval {id}") }.into());
+                return Err(StorageError::exists(format!("approval {id}")).into());
             }
         }
         ApprovalWrite::Resolve { id, decision } => {
@@ -211,7 +211,7 @@ fn unresolved(
         .prepare_cached("SELECT 1 FROM approvals WHERE id = ?1 AND run = ?2")?
         .exists(params![id.as_bytes(), key])?;
     Ok(if is_there {
-        StorageError::AlreadyExists { what: format!("a decision on approval {id}") }
+        StorageError::exists(format!("a decision on approval {id}"))
     } else {
         StorageError::not_found(format!("approval {id} of run {run}"))
     })
@@ -242,9 +242,7 @@ pub(crate) fn keep(connection: &Connection, result: &KeyedResult, now: Timestamp
         .optional()?;
     match first {
         Some(first) if first == (result.fingerprint, kept) => Ok(()),
-        Some(_) => {
-            Err(StorageError::AlreadyExists { what: "a result for the idempotency key".to_owned() }.into())
-        }
+        Some(_) => Err(StorageError::exists("a result for the idempotency key").into()),
         None => {
             connection
                 .prepare_cached(

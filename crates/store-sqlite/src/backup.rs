@@ -48,7 +48,7 @@ impl SqliteStore {
 
 fn back_up(from: &Paths, target: &Paths, progress: impl FnMut(BackupProgress)) -> Result<(), StorageError> {
     let fault = |error| translate_io(DOING, &target.name, error);
-    let exists = || StorageError::AlreadyExists { what: target.name.clone() };
+    let exists = || StorageError::exists(target.name.clone());
     if target.database.try_exists().map_err(fault)? {
         return Err(exists());
     }

@@ -1,6 +1,6 @@
 //! What the writer is asked to do: a change of a run, or an errand beside the runs' logs.
 
-use runyard_domain::{AppendId, RunId};
+use runyard_domain::RunId;
 use runyard_store::plan::{PlannedEvent, Prepared};
 use runyard_store::{Appended, Live, LoggedEvent, StorageError};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -85,7 +85,7 @@ impl Job for AppendJob {
             (Ending::Failed(error), _) => Err(error()),
             // What was refused was not written, whatever became of the rest.
             (Ending::Unknown(error), Some(Err(_))) => Err(error()),
-            (Ending::Unknown(_) | Ending::Durable(_), _) => Err(unknown(append)),
+            (Ending::Unknown(_) | Ending::Durable(_), _) => Err(StorageError::unknown(append)),
         };
         // Whoever went away does not undo the change.
         let _ = self.answer.send(AppendAnswer { appended, _spent: (self.prepared, events) });
@@ -103,10 +103,6 @@ fn publish(live: &Live, run: RunId, events: &[PlannedEvent]) {
     } else {
         live.wake_feed();
     }
-}
-
-pub(crate) fn unknown(append: AppendId) -> StorageError {
-    StorageError::CommitUnknown { append }
 }
 
 /// Anything else: `work` in the transaction, and `after` once it is durable, before the next group begins.

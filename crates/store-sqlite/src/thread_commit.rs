@@ -8,7 +8,7 @@ use runyard_store::{AgentRunId, Committed, Scope, StorageError};
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use crate::errand::{Ending, Job, outcome, unknown};
+use crate::errand::{Ending, Job, outcome};
 use crate::fault::Trouble;
 use crate::ledger::Ledger;
 use crate::run_row::{number, signed};
@@ -200,7 +200,7 @@ impl Job for CommitJob {
             (Ending::Failed(error), _) => Err(error()),
             // What was refused was not written, whatever became of the rest.
             (Ending::Unknown(error), Some(Err(_))) => Err(error()),
-            (Ending::Unknown(_) | Ending::Durable(_), _) => Err(unknown(self.prepared.append)),
+            (Ending::Unknown(_) | Ending::Durable(_), _) => Err(StorageError::unknown(self.prepared.append)),
         };
         // Whoever went away does not undo the commit.
         let _ = self.answer.send(CommitAnswer { committed, _spent: self.prepared });

@@ -53,7 +53,7 @@ impl ThreadStore for SqliteStore {
         let work = move |ledger: &mut Ledger| {
             let now = ledger.now();
             if !thread_row::insert(&ledger.connection, &thread, &metadata, now)? {
-                return Err(StorageError::AlreadyExists { what: format!("thread {thread}") }.into());
+                return Err(StorageError::exists(format!("thread {thread}")).into());
             }
             ledger.note_time(now);
             Ok(())

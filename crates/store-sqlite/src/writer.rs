@@ -11,7 +11,7 @@ use runyard_store::{Appended, Committed, StorageError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::checkpoint::LogKeeper;
-use crate::errand::{AppendJob, Errand, Job, unknown};
+use crate::errand::{AppendJob, Errand, Job};
 use crate::fault::{Kind, Trouble};
 use crate::group::{Committer, Message, gather};
 use crate::ledger::Ledger;
@@ -67,7 +67,7 @@ impl Writer {
         self.send(job).await?;
         match answered.await {
             Ok(answer) => answer.appended,
-            Err(_) => Err(unknown(append)),
+            Err(_) => Err(StorageError::unknown(append)),
         }
     }
 
@@ -79,7 +79,7 @@ impl Writer {
         self.send(job).await?;
         match answered.await {
             Ok(answer) => answer.committed,
-            Err(_) => Err(unknown(append)),
+            Err(_) => Err(StorageError::unknown(append)),
         }
     }
 

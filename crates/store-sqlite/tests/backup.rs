@@ -88,10 +88,10 @@ fn d11_a_backup_overwrites_nothing_and_leaves_nothing_unfinished() {
         let target = folder.path().join("copy.db");
         std::fs::write(&target, "something of value").unwrap();
         let refused = store.backup_to(&target, |_| {}).await;
-        assert!(matches!(refused, Err(StorageError::AlreadyExists { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(StorageError::AlreadyExists(..))), "{refused:?}");
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "something of value");
         let itself = store.backup_to(&database, |_| {}).await;
-        assert!(matches!(itself, Err(StorageError::AlreadyExists { .. })), "{itself:?}");
+        assert!(matches!(itself, Err(StorageError::AlreadyExists(..))), "{itself:?}");
 
         std::fs::remove_file(&target).unwrap();
         // What an interrupted one left behind is no hindrance.

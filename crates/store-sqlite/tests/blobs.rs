@@ -62,7 +62,7 @@ fn b09_an_event_cannot_refer_to_a_blob_that_is_not_there() {
         let mut refers = event(json!({ "marker": 0 }));
         refers.blobs = vec![blob_id(b"nowhere")];
         let refused = store.append(change(run_number(1), 0, vec![refers])).await;
-        assert!(matches!(refused, Err(StorageError::NotFound { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(StorageError::NotFound(..))), "{refused:?}");
         assert_eq!(store.head(run_number(1)).await.unwrap(), None);
     });
 }
@@ -109,7 +109,7 @@ fn b09_only_what_is_unused_for_so_long_is_collected() {
             store.collect(Duration::from_secs(10)).await.unwrap(),
             Collected { blobs: 1, bytes: "unused".len() as u64 }
         );
-        assert!(matches!(store.get(unused).await, Err(StorageError::NotFound { .. })));
+        assert!(matches!(store.get(unused).await, Err(StorageError::NotFound(..))));
         clock.advance_ms(7_000);
         store.put(content("fresh")).await.unwrap();
         clock.advance_ms(9_000);
@@ -148,7 +148,7 @@ fn b09_collecting_never_takes_what_somebody_has_just_put_and_refers_to() {
                             referred.fetch_add(1, Ordering::Relaxed);
                         }
                         // It was collected in between, since nothing referred to it: told, and nothing written.
-                        Err(StorageError::NotFound { .. }) => {
+                        Err(StorageError::NotFound(..)) => {
                             assert_eq!(store.head(run).await.unwrap(), None)
                         }
                         Err(error) => panic!("{error}"),
@@ -199,7 +199,7 @@ fn b09_a_put_and_a_collection_of_the_same_content_never_leave_a_row_without_a_fi
                     collecting.collect(Duration::ZERO).await.unwrap();
                     // There is no moment at which the database says that it is there and it is not.
                     match collecting.get(blob_id(b"contended")).await {
-                        Ok(_) | Err(StorageError::NotFound { .. }) => {}
+                        Ok(_) | Err(StorageError::NotFound(..)) => {}
                         Err(error) => panic!("{error}"),
                     }
                 }

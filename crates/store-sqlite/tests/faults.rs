@@ -79,8 +79,8 @@ async fn try_until_made(
                 say(&format!("not made: {}", error.code()));
                 match error {
                     StorageError::DiskFull { .. }
-                    | StorageError::CommitUnknown { .. }
-                    | StorageError::Io { .. }
+                    | StorageError::CommitUnknown(..)
+                    | StorageError::Io(..)
                     | StorageError::Poisoned => {}
                     error => panic!("{error:?}"),
                 }

@@ -136,7 +136,7 @@ fn c08_a_second_process_reads_and_follows_what_the_owner_writes() {
 #[test]
 fn d11_opening_for_reading_makes_nothing() {
     let (folder, database) = place();
-    assert!(matches!(error(SqliteStore::open_read_only(&database)), StorageError::NotFound { .. }));
+    assert!(matches!(error(SqliteStore::open_read_only(&database)), StorageError::NotFound(..)));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -269,7 +269,7 @@ fn d11_what_was_written_is_there_after_closing_and_after_dropping() {
         let run = start(&*store).await;
         store.close().await;
         let late = append(&*store, run, 1, json!({})).await;
-        assert!(matches!(late, Err(StorageError::Io { .. })), "{late:?}");
+        assert!(matches!(late, Err(StorageError::Io(..))), "{late:?}");
         run
     });
     assert!(!database.with_extension("db-wal").exists(), "the log was not brought into the database");

@@ -195,7 +195,7 @@ fn d11_a_database_without_threads_is_brought_forward_and_keeps_its_runs() {
     assert_eq!(left, expected);
     raw.close().unwrap();
     let older = SqliteStore::open_read_only(&database).err().unwrap();
-    assert!(matches!(older, StorageError::Validation { .. }), "{older}");
+    assert!(matches!(older, StorageError::Validation(..)), "{older}");
     let store = open(&database);
     runtime.block_on(async {
         assert_eq!(verify(&*store, run).await.unwrap().unwrap().events, 2);
@@ -279,9 +279,9 @@ fn d11_threads_of_a_closed_a_foreign_and_a_damaged_database_are_told() {
         }
         store.close().await;
         let error = store.commit(commit()).await.unwrap_err();
-        assert!(matches!(error, StorageError::Io { .. }), "{error}");
+        assert!(matches!(error, StorageError::Io(..)), "{error}");
         let error = store.messages(&thread, 0, 9).await.unwrap_err();
-        assert!(matches!(error, StorageError::Io { .. }), "{error}");
+        assert!(matches!(error, StorageError::Io(..)), "{error}");
     });
     drop(store);
     let raw = rusqlite::Connection::open(&database).unwrap();
@@ -292,7 +292,7 @@ fn d11_threads_of_a_closed_a_foreign_and_a_damaged_database_are_told() {
     runtime.block_on(async {
         let page = store.messages(&thread, 0, 9).await.unwrap();
         let error = page[0].payload().unwrap_err();
-        assert!(matches!(error, StorageError::Serialization { .. }), "{error}");
+        assert!(matches!(error, StorageError::Serialization(..)), "{error}");
         let error = store.commit(commit_of(&thread, &run, &claim, 1, message(json!(1)))).await.unwrap_err();
         assert!(matches!(error, StorageError::Corrupt { .. }), "{error}");
         // The damage of one thread is nobody else's.

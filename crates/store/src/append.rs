@@ -25,7 +25,7 @@ where
     F: Future<Output = Result<T, StorageError>>,
 {
     let unknown = match attempt().await {
-        Err(error @ StorageError::CommitUnknown { .. }) => error,
+        Err(error @ StorageError::CommitUnknown(..)) => error,
         known => return known,
     };
     let mut wait = FIRST_WAIT;
@@ -45,16 +45,16 @@ fn is_an_answer(error: &StorageError) -> bool {
     match error {
         StorageError::VersionConflict { .. }
         | StorageError::StaleGeneration { .. }
-        | StorageError::AlreadyExists { .. }
-        | StorageError::NotFound { .. }
+        | StorageError::AlreadyExists(..)
+        | StorageError::NotFound(..)
         | StorageError::Refused { .. }
-        | StorageError::Validation { .. } => true,
-        StorageError::CommitUnknown { .. }
-        | StorageError::Io { .. }
+        | StorageError::Validation(..) => true,
+        StorageError::CommitUnknown(..)
+        | StorageError::Io(..)
         | StorageError::DiskFull { .. }
         | StorageError::ReadOnly { .. }
         | StorageError::Corrupt { .. }
-        | StorageError::Serialization { .. }
+        | StorageError::Serialization(..)
         | StorageError::Locked { .. }
         | StorageError::NewerSchema { .. }
         | StorageError::Poisoned => false,

@@ -12,23 +12,14 @@ pub type Cause = Box<dyn Error + Send + Sync>;
 #[non_exhaustive]
 pub enum StorageError {
     /// What was to be written is not allowed to be.
-    #[error("{what}")]
-    Validation {
-        /// What is wrong with it.
-        what: String,
-    },
+    #[error("{0}")]
+    Validation(String),
     /// There is no such record.
-    #[error("there is no {what}")]
-    NotFound {
-        /// What was looked for.
-        what: String,
-    },
+    #[error("there is no {0}")]
+    NotFound(String),
     /// A record of that id is there already, with another content.
-    #[error("{what} is there already")]
-    AlreadyExists {
-        /// What is there.
-        what: String,
-    },
+    #[error("{0} is there already")]
+    AlreadyExists(String),
     /// The run or the thread went on meanwhile.
     #[error("it is at place {actual}, not at {expected}")]
     VersionConflict {
@@ -55,14 +46,8 @@ pub enum StorageError {
         source: Cause,
     },
     /// The database cannot be reached, or its disk fails.
-    #[error("{doing}: {source}")]
-    Io {
-        /// What was being done.
-        doing: &'static str,
-        /// What the database or the system said.
-        #[source]
-        source: Cause,
-    },
+    #[error("{0}")]
+    Io(String),
     /// There is no space left.
     #[error("{doing}: the disk is full")]
     DiskFull {
@@ -86,20 +71,11 @@ pub enum StorageError {
         detail: String,
     },
     /// The commit may be durable or not. Repeating it with the same append id is safe and finds out.
-    #[error("whether change {append} was committed is unknown: repeat it with the same id")]
-    CommitUnknown {
-        /// The change.
-        append: AppendId,
-    },
+    #[error("whether change {0} was committed is unknown: repeat it with the same id")]
+    CommitUnknown(String),
     /// A stored record cannot be read.
-    #[error("cannot read {record}: {source}")]
-    Serialization {
-        /// Which one.
-        record: String,
-        /// What is wrong with it.
-        #[source]
-        source: Cause,
-    },
+    #[error("cannot read {0}")]
+    Serialization(String),
     /// Another process owns the database.
     #[error("the database is in use by {owner}")]
     Locked {
@@ -123,18 +99,18 @@ impl StorageError {
     /// Its row in the error table.
     pub const fn code(&self) -> Code {
         match self {
-            StorageError::Validation { .. } => Code::StorageValidation,
-            StorageError::NotFound { .. } => Code::StorageNotFound,
-            StorageError::AlreadyExists { .. } => Code::StorageAlreadyExists,
+            StorageError::Validation(..) => Code::StorageValidation,
+            StorageError::NotFound(..) => Code::StorageNotFound,
+            StorageError::AlreadyExists(..) => Code::StorageAlreadyExists,
             StorageError::VersionConflict { .. } => Code::StorageVersionConflict,
             StorageError::StaleGeneration { .. } => Code::StorageStaleGeneration,
             StorageError::Refused { code, .. } => *code,
-            StorageError::Io { .. } => Code::StorageIo,
+            StorageError::Io(..) => Code::StorageIo,
             StorageError::DiskFull { .. } => Code::StorageDiskFull,
             StorageError::ReadOnly { .. } => Code::StorageReadOnly,
             StorageError::Corrupt { .. } => Code::StorageCorrupt,
-            StorageError::CommitUnknown { .. } => Code::StorageCommitUnknown,
-            StorageError::Serialization { .. } => Code::StorageSerialization,
+            StorageError::CommitUnknown(..) => Code::StorageCommitUnknown,
+            StorageError::Serialization(..) => Code::StorageSerialization,
             StorageError::Locked { .. } => Code::StorageLocked,
             StorageError::NewerSchema { .. } => Code::StorageNewerSchema,
             StorageError::Poisoned => Code::StoragePoisoned,
@@ -143,16 +119,76 @@ impl StorageError {
 
     /// A [`Validation`](StorageError::Validation) error.
     pub fn invalid(what: impl Into<String>) -> Self {
-        StorageError::Validation { what: what.into() }
+        StorageError::Validation(what.into())
     }
 
     /// A [`NotFound`](StorageError::NotFound) error.
     pub fn not_found(what: impl Into<String>) -> Self {
-        StorageError::NotFound { what: what.into() }
+        StorageError::NotFound(what.into())
     }
 
-    /// An [`Io`](StorageError::Io) error.
+    /// An [`AlreadyExists`](StorageError::AlreadyExists) error.
+    pub fn exists(what: impl Into<String>) -> Self {
+        StorageError::AlreadyExists(what.into())
+    }
+
+    /// An [`Io`](StorageError::Io) error: what was being done, and what the database or the system said.
     pub fn io(doing: &'static str, source: impl Into<Cause>) -> Self {
-        StorageError::Io { doing, source: source.into() }
+        StorageError::Io(format!("{doing}: {}", source.into()))
+    }
+
+    /// A [`CommitUnknown`](StorageError::CommitUnknown) error of this change.
+    pub fn unknown(append: AppendId) -> Self {
+        StorageError::CommitUnknown(append.to_string())
+    }
+
+    /// A [`Serialization`](StorageError::Serialization) error: which record, and what is wrong with it.
+    pub fn unreadable(record: impl std::fmt::Display, source: impl std::fmt::Display) -> Self {
+        StorageError::Serialization(format!("{record}: {source}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The shape of each variant of the contract, as whoever matches on it finds it.
+    #[test]
+    fn d11_each_variant_has_the_fields_of_the_contract() {
+        let said = |error: &StorageError| -> Option<String> {
+            match error {
+                StorageError::Validation(what)
+                | StorageError::NotFound(what)
+                | StorageError::AlreadyExists(what)
+                | StorageError::Io(what)
+                | StorageError::CommitUnknown(what)
+                | StorageError::Serialization(what) => Some(what.clone()),
+                _ => None,
+            }
+        };
+        let append = AppendId::from_bytes([7; 16]);
+        for (error, what, text, code) in [
+            (StorageError::invalid("too long"), "too long", "too long", Code::StorageValidation),
+            (StorageError::not_found("run 1"), "run 1", "there is no run 1", Code::StorageNotFound),
+            (StorageError::exists("run 1"), "run 1", "run 1 is there already", Code::StorageAlreadyExists),
+            (StorageError::io("reading", "no disk"), "reading: no disk", "reading: no disk", Code::StorageIo),
+            (
+                StorageError::unreadable("event 2", "no JSON"),
+                "event 2: no JSON",
+                "cannot read event 2: no JSON",
+                Code::StorageSerialization,
+            ),
+            (
+                StorageError::unknown(append),
+                &append.to_string(),
+                &format!("whether change {append} was committed is unknown: repeat it with the same id"),
+                Code::StorageCommitUnknown,
+            ),
+        ] {
+            assert_eq!((said(&error).as_deref(), error.code()), (Some(what), code));
+            assert_eq!(error.to_string(), text);
+        }
+        let conflict = StorageError::VersionConflict { expected: 1, actual: 2 };
+        assert_eq!((said(&conflict), conflict.code()), (None, Code::StorageVersionConflict));
     }
 }

@@ -185,7 +185,7 @@ pub(crate) fn is_deeper(value: &Value, levels: usize) -> bool {
 }
 
 fn unwritable(id: EventId, error: serde_json::Error) -> StorageError {
-    StorageError::Serialization { record: id.to_string(), source: error.into() }
+    StorageError::unreadable(id, error)
 }
 
 /// An event of the log, as it is stored.
@@ -200,10 +200,8 @@ pub struct LoggedEvent {
 impl LoggedEvent {
     /// Its envelope.
     pub fn envelope(&self) -> Result<Event, StorageError> {
-        serde_json::from_slice(&self.body).map_err(|error| StorageError::Serialization {
-            record: format!("event {} of the run", self.sequence),
-            source: error.into(),
-        })
+        serde_json::from_slice(&self.body)
+            .map_err(|error| StorageError::unreadable(format!("event {} of the run", self.sequence), error))
     }
 
     /// Its hash: what the next event carries.

@@ -144,7 +144,7 @@ impl Tables {
             match write {
                 ApprovalWrite::Open { id, expires, request } => {
                     if self.approvals.contains_key(id) || after.contains_key(id) {
-                        return Err(StorageError::AlreadyExists { what: format!("approval {id}") });
+                        return Err(StorageError::exists(format!("approval {id}")));
                     }
                     let request = bytes(request);
                     after.insert(*id, Approval { id: *id, run, expires: *expires, request, decision: None });
@@ -156,7 +156,7 @@ impl Tables {
                         found.cloned().ok_or_else(|| StorageError::not_found(format!("approval {id}")))?;
                     if approval.decision.is_some() {
                         let what = format!("a decision on approval {id}");
-                        return Err(StorageError::AlreadyExists { what });
+                        return Err(StorageError::exists(what));
                     }
                     approval.decision = Some(bytes(decision));
                     after.insert(*id, approval);
@@ -173,7 +173,7 @@ impl Tables {
                 if *first == kept {
                     return Ok(());
                 }
-                Err(StorageError::AlreadyExists { what: "a result for the idempotency key".to_owned() })
+                Err(StorageError::exists("a result for the idempotency key"))
             }
             _ => {
                 self.results.insert(result.key, (kept, result.expires));

@@ -305,7 +305,7 @@ impl Prepared {
             {
                 if !encoded.events.last().is_some_and(|event| event.is_stored_as(&body)) {
                     let what = format!("a change {append} with another content");
-                    return Err(StorageError::AlreadyExists { what });
+                    return Err(StorageError::exists(what));
                 }
                 Ok(Some(Appended { first: after + 1, last: after + encoded.events.len() as u64 }))
             }

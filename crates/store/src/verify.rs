@@ -192,10 +192,7 @@ mod tests {
         let events = store.read(run, 0, 10).await.unwrap();
         assert_eq!(events[0].envelope().unwrap().sequence, 1);
         let error = events[1].envelope().unwrap_err();
-        assert!(
-            matches!(&error, StorageError::Serialization { record, .. } if record.contains('2')),
-            "{error}"
-        );
+        assert!(matches!(&error, StorageError::Serialization(record) if record.contains('2')), "{error}");
     }
 
     #[tokio::test]

@@ -204,11 +204,10 @@ impl StoreCheckpoint {
                 return Err(StorageError::not_found("message that the thread says it has"));
             }
             for stored in page {
-                let message =
-                    serde_json::from_slice(&stored.body).map_err(|source| StorageError::Serialization {
-                        record: format!("message {} of the thread", stored.position),
-                        source: source.into(),
-                    })?;
+                let message = serde_json::from_slice(&stored.body).map_err(|source| {
+                    let record = format!("message {} of the thread", stored.position);
+                    StorageError::unreadable(record, source)
+                })?;
                 messages.push(Arc::new(message));
             }
         }
@@ -343,7 +342,7 @@ impl Checkpoint for StoreCheckpoint {
         let (commit, written) = self.commit_of(&step)?;
         match self.store.commit(commit).await {
             Ok(_) => {}
-            Err(unknown @ StorageError::CommitUnknown { .. }) => {
+            Err(unknown @ StorageError::CommitUnknown(..)) => {
                 let (again, _) = self.commit_of(&step)?;
                 until_known(self.store.as_ref(), &again, unknown).await?;
             }
@@ -380,10 +379,10 @@ async fn until_known(
         Err(
             answer @ (StorageError::VersionConflict { .. }
             | StorageError::StaleGeneration { .. }
-            | StorageError::AlreadyExists { .. }
-            | StorageError::NotFound { .. }
+            | StorageError::AlreadyExists(..)
+            | StorageError::NotFound(..)
             | StorageError::Refused { .. }
-            | StorageError::Validation { .. }),
+            | StorageError::Validation(..)),
         ) => Err(answer),
         // Nothing that such an error says is about the first attempt.
         Err(_) => Err(unknown),
@@ -398,10 +397,10 @@ async fn claim(
     owner: Safe<String>,
 ) -> Result<Claim, OpenError> {
     let claimed = match store.claim(thread, run, owner.clone(), CLAIM_TERM).await {
-        Err(StorageError::NotFound { .. }) => {
+        Err(StorageError::NotFound(..)) => {
             match store.create_thread(thread, Safe::NULL).await {
                 // Somebody else made it just now.
-                Ok(()) | Err(StorageError::AlreadyExists { .. }) => {}
+                Ok(()) | Err(StorageError::AlreadyExists(..)) => {}
                 Err(error) => return Err(error.into()),
             }
             store.claim(thread, run, owner, CLAIM_TERM).await?
@@ -424,8 +423,7 @@ fn name(redactor: &Redactor, text: &str) -> Result<Safe<String>, StorageError> {
 }
 
 fn read<T: serde::de::DeserializeOwned>(record: &str, value: Value) -> Result<T, StorageError> {
-    serde_json::from_value(value)
-        .map_err(|source| StorageError::Serialization { record: record.to_owned(), source: source.into() })
+    serde_json::from_value(value).map_err(|source| StorageError::unreadable(record, source))
 }
 
 /// Whether a value without its secrets can still be read as what it was: texts are texts, and all else is there.

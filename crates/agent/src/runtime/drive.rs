@@ -91,7 +91,7 @@ impl Drive {
             Ok(opened) => match opened {
                 Ok((kept, opened)) => (Arc::new(kept), opened),
                 Err(OpenError::Held { .. } | OpenError::Unfinished { .. }) => return Err(Undriven::Busy),
-                Err(OpenError::Storage(StorageError::AlreadyExists { .. })) if self.is_resumed() => {
+                Err(OpenError::Storage(StorageError::AlreadyExists(..))) if self.is_resumed() => {
                     return Err(Undriven::Over);
                 }
                 Err(OpenError::Storage(error)) => {

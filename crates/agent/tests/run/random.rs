@@ -161,7 +161,7 @@ async fn until_death<T>(moments: u32, living: impl Future<Output = T>) -> Option
 /// Lives once. Gives nothing where it had ended, and died before anybody heard of it.
 async fn live(world: &World, run_id: RunId, decisions: Vec<Decision>) -> Option<RunOutcome> {
     let (checkpoint, opened) = match world.try_open(run_id).await {
-        Err(OpenError::Storage(StorageError::AlreadyExists { .. })) => return None,
+        Err(OpenError::Storage(StorageError::AlreadyExists(..))) => return None,
         opened => opened.unwrap(),
     };
     let resumed = opened.record.is_some();

@@ -82,17 +82,15 @@ impl Failure {
         match self {
             Failure::Io | Failure::Hangs => StorageError::io(doing, "the disk is away"),
             Failure::Unheard => match append {
-                Some(append) => StorageError::CommitUnknown { append },
+                Some(append) => StorageError::unknown(append),
                 None => StorageError::io("answering", "the line broke"),
             },
             Failure::Refused => StorageError::invalid("it is not to be stored"),
             Failure::Stale => StorageError::StaleGeneration { held: 1, current: 2 },
             Failure::Conflict => StorageError::VersionConflict { expected: 1, actual: 2 },
             Failure::Missing => StorageError::not_found("thing"),
-            Failure::Exists => StorageError::AlreadyExists { what: "the thing".to_owned() },
-            Failure::Unreadable => {
-                StorageError::Serialization { record: "the thing".to_owned(), source: "no JSON".into() }
-            }
+            Failure::Exists => StorageError::exists("the thing"),
+            Failure::Unreadable => StorageError::unreadable("the thing", "no JSON"),
             Failure::DiskFull => StorageError::DiskFull { doing },
             Failure::ReadOnly => StorageError::ReadOnly { doing, what: "the disk".to_owned() },
             Failure::Corrupt => StorageError::Corrupt { doing, detail: "a page".to_owned() },

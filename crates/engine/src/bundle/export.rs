@@ -207,7 +207,7 @@ async fn write_blobs(
                 continue;
             }
             Ok(_) => WhyLeftOut::TooLarge,
-            Err(StorageError::NotFound { .. }) => WhyLeftOut::NotStored,
+            Err(StorageError::NotFound(..)) => WhyLeftOut::NotStored,
             Err(error) => return Err(error.into()),
         };
         private += usize::from(why == WhyLeftOut::Private);

@@ -23,10 +23,8 @@ pub(super) async fn family(store: &dyn Store, run: RunId) -> Result<Vec<RunRow>,
         before = page.runs.last().map(|row| row.run);
         // Ids begin with the time, and nothing comes from a run before it is there.
         for row in page.runs.into_iter().filter(|row| row.run > run && !is_installation(row.run)) {
-            let standing = Standing::of(&row).map_err(|error| StorageError::Serialization {
-                record: format!("run {}", row.run),
-                source: error.into(),
-            })?;
+            let standing = Standing::of(&row)
+                .map_err(|error| StorageError::unreadable(format!("run {}", row.run), error))?;
             later.extend(standing.run.created.parent_run_id.map(|parent| (parent, row)));
         }
         if !page.more || before.is_none_or(|last| last <= run) {

@@ -78,7 +78,7 @@ pub async fn d11_a_lease_is_taken_when_it_is_free_over_or_ones_own(store: Arc<dy
     assert_eq!(lease.expires, after_expiry.expires);
     assert_eq!(lease.expires.unix_ms() - lease.granted.unix_ms(), 60_000);
     let error = store.acquire(fresh_run(), "one".into(), MINUTE).await.unwrap_err();
-    assert!(matches!(error, StorageError::NotFound { .. }), "{error}");
+    assert!(matches!(error, StorageError::NotFound(..)), "{error}");
 }
 
 pub async fn d11_an_expired_lease_that_nobody_took_can_be_renewed(store: Arc<dyn Store>) {
@@ -110,7 +110,7 @@ pub async fn d11_an_approval_is_asked_and_answered_once(store: Arc<dyn Store>) {
 
     store.append(at(run, 2, with(vec![resolve(first, "approved")]))).await.unwrap();
     let error = store.append(at(run, 3, with(vec![resolve(first, "rejected")]))).await.unwrap_err();
-    assert!(matches!(error, StorageError::AlreadyExists { .. }), "{error}");
+    assert!(matches!(error, StorageError::AlreadyExists(..)), "{error}");
     let answered = Approval { decision: Some(br#""approved""#.to_vec()), ..asked };
     assert_eq!(store.approval(first).await.unwrap(), Some(answered));
     assert_eq!(ids(store.open_approvals(Some(run), None, 10).await.unwrap()), [second]);
@@ -118,7 +118,7 @@ pub async fn d11_an_approval_is_asked_and_answered_once(store: Arc<dyn Store>) {
     let other = start(&*store).await;
     for (run, after, id) in [(run, 3, fresh_approval()), (other, 1, second)] {
         let error = store.append(at(run, after, with(vec![resolve(id, "approved")]))).await.unwrap_err();
-        assert!(matches!(error, StorageError::NotFound { .. }), "{error}");
+        assert!(matches!(error, StorageError::NotFound(..)), "{error}");
     }
     assert_eq!(store.head(run).await.unwrap(), Some(3));
 }
@@ -191,7 +191,7 @@ pub async fn d11_a_result_is_kept_once_for_its_key(store: Arc<dyn Store>) {
         KeyedResult { result: safe(json!({"ok": 2})), ..result.clone() },
     ] {
         let error = store.keep(other).await.unwrap_err();
-        assert!(matches!(error, StorageError::AlreadyExists { .. }), "{error}");
+        assert!(matches!(error, StorageError::AlreadyExists(..)), "{error}");
     }
     assert_eq!(store.kept(key).await.unwrap(), Some(kept));
 
@@ -223,7 +223,7 @@ pub async fn b09_blobs_are_kept_once_and_collected_only_when_nothing_refers_to_t
     let collected = store.collect(Duration::ZERO).await.unwrap();
     assert!(collected.blobs >= 1 && collected.bytes >= text("loose").len() as u64, "{collected:?}");
     let error = store.get(loose).await.unwrap_err();
-    assert!(matches!(error, StorageError::NotFound { .. }), "{error}");
+    assert!(matches!(error, StorageError::NotFound(..)), "{error}");
     assert_eq!(store.get(kept).await.unwrap(), text("kept").as_bytes());
     // What was collected can be put again.
     assert_eq!(store.put(text("loose").into()).await.unwrap(), loose);

@@ -200,7 +200,7 @@ impl ThreadStore for MemoryStore {
         let metadata = plan::encode("a thread's metadata", &metadata)?;
         let mut threads = self.locked();
         if threads.threads.contains_key(thread) {
-            return Err(StorageError::AlreadyExists { what: format!("thread {thread}") });
+            return Err(StorageError::exists(format!("thread {thread}")));
         }
         threads.made += 1;
         let row = plan::new_thread(thread, threads.made, metadata, self.clock.now());

@@ -97,7 +97,7 @@ mod tests {
             ["", " ", " a", "a ", "a\nb", "a\u{0}b", "a\u{200b}b", "a\u{202e}b", "a\u{a0}b"];
         for text in wrong {
             let error = AgentRunId::new(text.into()).unwrap_err();
-            assert!(matches!(error, StorageError::Validation { .. }), "{text:?}: {error}");
+            assert!(matches!(error, StorageError::Validation(..)), "{text:?}: {error}");
         }
         let long = |chars: usize| Box::leak("é".repeat(chars).into_boxed_str()) as &'static str;
         assert!(ThreadId::new(long(ID_CHARS_MAX).into()).is_ok());

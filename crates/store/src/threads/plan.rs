@@ -65,7 +65,7 @@ impl RunHead {
             RunHead { finished: true, .. } => format!("the end of run {run}"),
             _ => return Ok(()),
         };
-        Err(StorageError::AlreadyExists { what })
+        Err(StorageError::exists(what))
     }
 }
 
@@ -219,7 +219,7 @@ impl PreparedCommit {
         };
         if !is_same {
             let what = format!("a commit {} with another content", self.append);
-            return Err(StorageError::AlreadyExists { what });
+            return Err(StorageError::exists(what));
         }
         Ok(Some(Committed { version }))
     }
@@ -248,7 +248,7 @@ impl PreparedCommit {
         }
         if let Some(other) = &row.unfinished {
             let what = format!("run {other} of thread {}, which has not finished,", row.id);
-            return Err(StorageError::AlreadyExists { what });
+            return Err(StorageError::exists(what));
         }
         Ok(row.runs + 1)
     }
@@ -265,7 +265,7 @@ impl PreparedCommit {
                     intents.push(Intent { call, key: *key, intent: payload, result: None });
                 }
                 (Some(_), ..) => {
-                    return Err(StorageError::AlreadyExists { what: format!("an intent of call {call}") });
+                    return Err(StorageError::exists(format!("an intent of call {call}")));
                 }
                 (None, Some(fresh), _) if fresh.result.is_none() => fresh.result = Some(payload),
                 (None, None, Some(CallHead::Open)) if results.iter().all(|(known, _)| known != call) => {
@@ -275,7 +275,7 @@ impl PreparedCommit {
                     return Err(StorageError::not_found(format!("intent of call {call}")));
                 }
                 (None, ..) => {
-                    return Err(StorageError::AlreadyExists { what: format!("a result of call {call}") });
+                    return Err(StorageError::exists(format!("a result of call {call}")));
                 }
             }
         }

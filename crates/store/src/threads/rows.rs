@@ -141,6 +141,5 @@ pub struct Committed {
 
 /// What stored bytes say; `record` names them where they cannot be read.
 pub fn stored_json(record: impl std::fmt::Display, bytes: &[u8]) -> Result<Value, StorageError> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| StorageError::Serialization { record: record.to_string(), source: error.into() })
+    serde_json::from_slice(bytes).map_err(|error| StorageError::unreadable(record, error))
 }

@@ -23,7 +23,7 @@ pub async fn d12_a_thread_is_made_once_and_threads_are_listed_in_order(store: Ar
     assert_eq!(row.metadata, br#"{"title":"first"}"#);
     assert_eq!(row.created, row.updated);
     let error = store.create_thread(&thread, safe(json!({"title": "second"}))).await.unwrap_err();
-    assert!(matches!(error, StorageError::AlreadyExists { .. }), "{error}");
+    assert!(matches!(error, StorageError::AlreadyExists(..)), "{error}");
     assert_eq!(error.code(), Code::StorageAlreadyExists);
     assert_eq!(store.thread(&thread).await.unwrap(), Some(row));
 
@@ -87,7 +87,7 @@ pub async fn d12_a_run_claims_a_thread_commits_and_gives_it_up(store: Arc<dyn Th
     let next = store.claim(&thread, &fresh_agent_run(), "two".into(), MINUTE).await.unwrap();
     assert_eq!(granted(next).version, 4);
     let error = store.claim(&fresh_thread(), &run, "one".into(), MINUTE).await.unwrap_err();
-    assert!(matches!(error, StorageError::NotFound { .. }), "{error}");
+    assert!(matches!(error, StorageError::NotFound(..)), "{error}");
     assert_eq!(error.code(), Code::StorageNotFound);
 }
 
@@ -113,7 +113,7 @@ pub async fn d12_a_claim_is_granted_when_the_thread_is_free_or_its_claim_over_or
     assert_eq!(over.generation, first.generation + 3);
     for owner in ["", "a\0b"] {
         let error = store.claim(&thread, &run, owner.into(), MINUTE).await.unwrap_err();
-        assert!(matches!(error, StorageError::Validation { .. }), "{error}");
+        assert!(matches!(error, StorageError::Validation(..)), "{error}");
     }
 }
 
@@ -134,7 +134,7 @@ pub async fn d12_a_claim_that_ran_out_and_nobody_took_goes_on(store: Arc<dyn Thr
         store.renew_claim(&missing, 1, MINUTE).await.unwrap_err(),
         store.release_claim(&missing, 1).await.unwrap_err(),
     ] {
-        assert!(matches!(error, StorageError::NotFound { .. }), "{error}");
+        assert!(matches!(error, StorageError::NotFound(..)), "{error}");
     }
 }
 
@@ -190,7 +190,7 @@ pub async fn d12_a_thread_is_deleted_whole_and_not_while_somebody_holds_it(store
     assert!(gone.run_values.is_empty() && gone.calls.is_empty());
     assert_eq!(whole(&*store, &other, &other_run).await, others);
     let error = store.commit(commit_of(&thread, &run, &claim, 1, message(json!(1)))).await.unwrap_err();
-    assert!(matches!(error, StorageError::NotFound { .. }), "{error}");
+    assert!(matches!(error, StorageError::NotFound(..)), "{error}");
 
     // A later one of the same name is another thread: whoever held the first cannot write to it.
     store.create_thread(&thread, safe(json!({}))).await.unwrap();

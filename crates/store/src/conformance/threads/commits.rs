@@ -48,7 +48,7 @@ pub async fn d12_messages_come_back_byte_for_byte_in_pages(store: Arc<dyn Thread
     assert_eq!(store.messages(&super::fresh_thread(), 0, 9).await.unwrap(), []);
     // What is stored and cannot be read is said so.
     let error = stored_json("message 1", b"{").unwrap_err();
-    assert!(matches!(error, StorageError::Serialization { .. }), "{error}");
+    assert!(matches!(error, StorageError::Serialization(..)), "{error}");
     assert_eq!(error.code(), Code::StorageSerialization);
 }
 
@@ -159,7 +159,7 @@ pub async fn d11_a_commit_is_made_once_however_often_it_is_sent(store: Arc<dyn T
     elsewhere.expected = 3;
     for commit in [other, elsewhere] {
         let error = store.commit(commit).await.unwrap_err();
-        assert!(matches!(error, StorageError::AlreadyExists { .. }), "{error}");
+        assert!(matches!(error, StorageError::AlreadyExists(..)), "{error}");
     }
     // At the same place with another id it is none of them.
     let mut late = all[1].0.clone();
@@ -284,7 +284,7 @@ pub async fn d11_a_commit_that_can_never_be_made_is_a_validation_error_of_its_pa
     ];
     for (writes, which) in wrong.into_iter().zip(0..) {
         let error = store.commit(commit_of(&thread, &run, &claim, 0, writes)).await.unwrap_err();
-        assert!(matches!(error, StorageError::Validation { .. }), "{which}: {error}");
+        assert!(matches!(error, StorageError::Validation(..)), "{which}: {error}");
         assert_eq!(error.code(), Code::StorageValidation);
     }
     assert_eq!(whole(&*store, &thread, &run).await, before);

@@ -52,14 +52,14 @@ pub async fn d12_a_tool_call_is_announced_once_and_answered_once(store: Arc<dyn 
     for entry in [intent("z", json!(1)), intent("a", json!({"tool": "read"})), result("a", json!("content"))]
     {
         let error = commit(vec![entry]).await.unwrap_err();
-        assert!(matches!(error, StorageError::AlreadyExists { .. }), "{error}");
+        assert!(matches!(error, StorageError::AlreadyExists(..)), "{error}");
     }
     for entries in [vec![result("never", json!(1))], vec![result("n", json!(1)), intent("n", json!(1))]] {
         let error = commit(entries).await.unwrap_err();
-        assert!(matches!(error, StorageError::NotFound { .. }), "{error}");
+        assert!(matches!(error, StorageError::NotFound(..)), "{error}");
     }
     let error = commit(vec![result("z", json!(1)), result("z", json!(1))]).await.unwrap_err();
-    assert!(matches!(error, StorageError::AlreadyExists { .. }), "{error}");
+    assert!(matches!(error, StorageError::AlreadyExists(..)), "{error}");
     assert_eq!(store.tool_calls(&run, 0, 9).await.unwrap(), calls);
     commit(vec![result("z", json!("written"))]).await.unwrap();
     assert_eq!(store.tool_calls(&run, 0, 9).await.unwrap()[0].result.as_deref(), Some(&b"\"written\""[..]));
@@ -81,7 +81,7 @@ pub async fn d12_runs_are_listed_newest_first_and_one_at_a_time_is_unfinished(
         let claim = granted(store.claim(&thread, &run, "one".into(), MINUTE).await.unwrap());
         // What writes to a run that is nowhere recorded is refused.
         let error = store.commit(commit_of(&thread, &run, &claim, 0, journal(vec![]))).await.unwrap_err();
-        assert!(matches!(error, StorageError::NotFound { .. }), "{error}");
+        assert!(matches!(error, StorageError::NotFound(..)), "{error}");
         store.commit(commit_of(&thread, &run, &claim, 0, record("running"))).await.unwrap();
         let mut last = commit_of(&thread, &run, &claim, 0, record("done"));
         last.claim = ClaimAfter::Released;
@@ -110,7 +110,7 @@ pub async fn d12_runs_are_listed_newest_first_and_one_at_a_time_is_unfinished(
     let claim = granted(store.claim(&thread, &next, "one".into(), MINUTE).await.unwrap());
     assert_eq!(claim.unfinished.as_ref(), Some(&runs[4]));
     let error = store.commit(commit_of(&thread, &next, &claim, 0, record("running"))).await.unwrap_err();
-    assert!(matches!(error, StorageError::AlreadyExists { .. }), "{error}");
+    assert!(matches!(error, StorageError::AlreadyExists(..)), "{error}");
     store.release_claim(&thread, claim.generation).await.unwrap();
     let claim = granted(store.claim(&thread, &runs[4], "one".into(), MINUTE).await.unwrap());
     let mut last = commit_of(&thread, &runs[4], &claim, 0, record("done"));
@@ -128,14 +128,14 @@ pub async fn d12_a_run_that_has_finished_stays_so(store: Arc<dyn ThreadRunStore>
     let before = whole(&*store, &thread, &run).await;
     for writes in [message(json!("late")), record("running"), journal(vec![intent("a", json!(1))])] {
         let error = store.commit(commit_of(&thread, &run, &claim, 0, writes)).await.unwrap_err();
-        assert!(matches!(error, StorageError::AlreadyExists { .. }), "{error}");
+        assert!(matches!(error, StorageError::AlreadyExists(..)), "{error}");
     }
     store.release_claim(&thread, claim.generation).await.unwrap();
     // Neither here nor on another thread does it begin again.
     let other = start_thread(&*store).await;
     for thread in [&thread, &other] {
         let error = store.claim(thread, &run, "one".into(), MINUTE).await.unwrap_err();
-        assert!(matches!(error, StorageError::AlreadyExists { .. }), "{error}");
+        assert!(matches!(error, StorageError::AlreadyExists(..)), "{error}");
     }
     let after = whole(&*store, &thread, &run).await;
     assert_eq!((after.run, after.calls, after.messages), (before.run, before.calls, before.messages));
@@ -145,6 +145,6 @@ pub async fn d12_a_run_that_has_finished_stays_so(store: Arc<dyn ThreadRunStore>
     let there = granted(store.claim(&other, &shared, "one".into(), MINUTE).await.unwrap());
     store.commit(commit_of(&other, &shared, &there, 0, record("running"))).await.unwrap();
     let error = store.commit(commit_of(&thread, &shared, &here, 0, record("running"))).await.unwrap_err();
-    assert!(matches!(error, StorageError::AlreadyExists { .. }), "{error}");
+    assert!(matches!(error, StorageError::AlreadyExists(..)), "{error}");
     assert_eq!(store.agent_run(&shared).await.unwrap().unwrap().thread, other);
 }
