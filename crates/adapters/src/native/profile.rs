@@ -11,12 +11,14 @@ use runyard_llm::inference::{Effort, Inference, Model, Pool, RETRIES_MAX as RETR
 use runyard_llm::wire::{Endpoint, Wire, WireModel};
 use serde_json::{Map, Value};
 
-use super::{Models, RETRIES_MAX, ROUNDS_MAX, TOOLS};
+use super::{
+    CONTINUATIONS_MAX, Models, REPETITIONS_EVER_MAX, REPETITIONS_MAX, RETRIES_MAX, ROUNDS_MAX, TOOLS,
+};
 
 const PROMPT: &str = "You are a careful software engineer. You work in a directory with the tools you are given. Look before you \
 change something, change only what the task needs, and say at the end in a few sentences what you did and found.";
 /// The names of the settings, for whoever misspells one.
-pub(super) const SETTINGS: [&str; 13] = [
+pub(super) const SETTINGS: [&str; 15] = [
     "prompt",
     "tools",
     "fallback_models",
@@ -29,6 +31,8 @@ pub(super) const SETTINGS: [&str; 13] = [
     "context_tokens_max",
     "time_max_ms",
     "consecutive_errors_max",
+    "repetitions_max",
+    "continuations_max",
     "retries_max",
 ];
 
@@ -90,7 +94,9 @@ impl Profile {
                 tokens_max: number(text("tokens_max"), "tokens_max")?,
                 time_max_ms: number(text("time_max_ms"), "time_max_ms")?,
                 consecutive_errors_max: number(text("consecutive_errors_max"), "consecutive_errors_max")?,
-                repetition: Some(Repetition { window: 32, times: 12 }),
+                repetition: repetition(number(text("repetitions_max"), "repetitions_max")?)?,
+                continuations_max: number(text("continuations_max"), "continuations_max")?
+                    .unwrap_or(CONTINUATIONS_MAX),
                 ..Limits::default()
             },
             retry: retry(number(text("retries_max"), "retries_max")?)?,
@@ -163,6 +169,17 @@ fn effort(word: &str) -> Result<Effort, String> {
     }
 }
 
+/// How many equal calls in a row are too many, if any.
+fn repetition(repetitions_max: Option<usize>) -> Result<Option<Repetition>, String> {
+    match repetitions_max.unwrap_or(REPETITIONS_MAX) {
+        max if max > REPETITIONS_EVER_MAX => {
+            Err(format!("repetitions_max is at most {REPETITIONS_EVER_MAX}, or 0 for no limit"))
+        }
+        0 => Ok(None),
+        max => Ok(Some(Repetition { window: max, times: max })),
+    }
+}
+
 /// How often a model is asked again, be it before or in the midst of an answer.
 fn retry(retries_max: Option<u32>) -> Result<RetryPolicy, String> {
     match retries_max.unwrap_or(RETRIES_MAX) {
@@ -202,6 +219,7 @@ mod tests {
             (&[("promt", "x")][..], "there is no setting \"promt\"; there are prompt, tools"),
             (&[("tools", "read fly")], "there is no tool \"fly\"; there are read"),
             (&[("rounds_max", "many")], "rounds_max is a number"),
+            (&[("repetitions_max", "65")], "repetitions_max is at most 64"),
             (&[("effort", "huge")], "effort is low, medium or high"),
             (&[("fallback_models", "[\"b\", 3]")], "fallback_models is no list of texts: "),
             (&[("parallel_calls", "yes")], "parallel_calls is true or false"),

@@ -109,7 +109,7 @@ fn checked(
     let (mut values, mut problems) = (Vec::new(), Vec::new());
     for (key, setting, text, origin) in given {
         let value = text.map(|text| match setting.kind {
-            Kind::Number { .. } => json!(text.parse::<u64>().ok()),
+            Kind::Number { .. } | Kind::NumberOrNone { .. } => json!(text.parse::<u64>().ok()),
             Kind::Origins => text.split(',').map(|origin| json!(origin.trim())).collect(),
             _ => json!(text),
         });

@@ -159,7 +159,7 @@ impl Reader<'_> {
     fn value(&mut self, setting: &Setting, key: &str, at: usize, given: &Spanned<DeValue<'_>>) {
         let value = json_of(given.get_ref());
         let is_right_type = match setting.kind {
-            Kind::Number { .. } => matches!(given.get_ref(), DeValue::Integer(_)),
+            Kind::Number { .. } | Kind::NumberOrNone { .. } => matches!(given.get_ref(), DeValue::Integer(_)),
             Kind::Switch => matches!(given.get_ref(), DeValue::Boolean(_)),
             Kind::Decimal => matches!(given.get_ref(), DeValue::Float(_) | DeValue::Integer(_)),
             Kind::Words(_)

@@ -5,7 +5,9 @@
 use std::net::SocketAddr;
 
 use hyper::Uri;
-use runyard_adapters::native::{RETRIES_MAX, ROUNDS_MAX, TOOLS as NATIVE_TOOLS};
+use runyard_adapters::native::{
+    CONTINUATIONS_MAX, REPETITIONS_EVER_MAX, REPETITIONS_MAX, RETRIES_MAX, ROUNDS_MAX, TOOLS as NATIVE_TOOLS,
+};
 use runyard_domain::ExecutionPolicy;
 use runyard_domain::run::{Budget, Dollars};
 use runyard_surfaces::http::PageOrigin;
@@ -39,6 +41,8 @@ pub(crate) enum Kind {
     DatabaseUrl,
     /// A number; the lower is the narrower.
     Number { min: u64, max: u64 },
+    /// A number; the lower is the narrower, but for 0, which is no limit.
+    NumberOrNone { max: u64 },
     /// One of these, the narrowest first.
     Word(&'static [&'static str]),
     /// Some of these; fewer are narrower.
@@ -121,7 +125,7 @@ const NATIVE_KEYS: [&str; 9] = [
 pub(crate) const PRESETS: &[&str] = &["strict", "default"];
 
 #[rustfmt::skip]
-pub(crate) const SETTINGS: [Setting; 58] = [
+pub(crate) const SETTINGS: [Setting; 60] = [
     Setting { section: Section::Hub, key: "listen", kind: Kind::Address },
     Setting { section: Section::Hub, key: "database_url", kind: Kind::DatabaseUrl },
     Setting { section: Section::Hub, key: "runs_max", kind: RUNS_MAX },
@@ -168,6 +172,8 @@ pub(crate) const SETTINGS: [Setting; 58] = [
     Setting { section: Section::Agent, key: "limits.tokens_max", kind: COUNT },
     Setting { section: Section::Agent, key: "limits.time_max_ms", kind: MILLISECONDS },
     Setting { section: Section::Agent, key: "limits.consecutive_errors_max", kind: COUNT },
+    Setting { section: Section::Agent, key: "limits.repetitions_max", kind: Kind::NumberOrNone { max: REPETITIONS_EVER_MAX as u64 } },
+    Setting { section: Section::Agent, key: "limits.continuations_max", kind: Kind::Number { min: 0, max: u32::MAX as u64 } },
     Setting { section: Section::Agent, key: "limits.retries_max", kind: Kind::Number { min: 0, max: 32 } },
     Setting { section: Section::Agent, key: "limits.output_tokens_max", kind: COUNT },
     Setting { section: Section::Agent, key: "limits.context_tokens_max", kind: COUNT },
@@ -237,6 +243,8 @@ impl Setting {
         match self.key {
             "tools" => Some(json!(NATIVE_TOOLS)),
             "limits.rounds_max" => Some(json!(ROUNDS_MAX)),
+            "limits.repetitions_max" => Some(json!(REPETITIONS_MAX)),
+            "limits.continuations_max" => Some(json!(CONTINUATIONS_MAX)),
             "limits.retries_max" => Some(json!(RETRIES_MAX)),
             _ => None,
         }
@@ -265,6 +273,7 @@ impl Setting {
             Kind::Address => "an address with its port, as in \"127.0.0.1:4710\"".to_owned(),
             Kind::DatabaseUrl => "a URL that begins with postgres:// or postgresql://".to_owned(),
             Kind::Number { min, max } => format!("a whole number from {min} to {max}"),
+            Kind::NumberOrNone { max } => format!("a whole number from 1 to {max}, or 0 for no limit"),
             Kind::Word(words) => format!("one of {}", quoted(words)),
             Kind::Words(words) => format!("a list of some of {}", quoted(words)),
             Kind::Amount => "an amount in US dollars as a text, as in \"2.50\"".to_owned(),
@@ -314,6 +323,7 @@ impl Setting {
                 ["postgres://", "postgresql://"].iter().any(|start| text.starts_with(start))
             }),
             Kind::Number { min, max } => value.as_u64().is_some_and(|number| (min..=max).contains(&number)),
+            Kind::NumberOrNone { max } => value.as_u64().is_some_and(|number| number <= max),
             Kind::Word(words) => text.is_some_and(|text| words.contains(&text)),
             Kind::Words(words) => all(&|text| words.contains(&text)),
             Kind::Amount => text.is_some_and(|text| text.parse::<Dollars>().is_ok()),
@@ -355,6 +365,10 @@ impl Setting {
     fn is_lower(&self, value: &Value, base: &Value) -> bool {
         match self.kind {
             Kind::Number { .. } => value.as_u64() <= base.as_u64(),
+            Kind::NumberOrNone { .. } => {
+                let most = |value: &Value| value.as_u64().filter(|most| *most > 0).unwrap_or(u64::MAX);
+                most(value) <= most(base)
+            }
             Kind::Word(words) => {
                 let place = |value: &Value| words.iter().position(|word| value.as_str() == Some(word));
                 matches!((place(value), place(base)), (Some(value), Some(base)) if value <= base)

@@ -33,9 +33,11 @@ fn an_agent_of_ours_is_one_table_and_has_a_backend_profile_of_its_name() {
     let settings: Vec<(&str, &str)> =
         profile.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let expected = [
+        ("continuations_max", "2"),
         ("fallback_models", r#"["house-small","house, tiny"]"#),
         ("parallel_calls", "true"),
         ("prompt", "You are careful.\n"),
+        ("repetitions_max", "32"),
         ("retries_max", "0"),
         ("rounds_max", "20"),
         ("temperature", "0.2"),
@@ -70,6 +72,10 @@ fn what_is_wrong_with_an_agent_of_ours_is_told_with_its_line() {
         (
             "[agent.x]\nbackend = \"native\"\nmodel = \"m\"\nlimits.rounds_max = 0\n",
             "4: \"agent.x.limits.rounds_max\": expected a whole number from 1 to 4294967295",
+        ),
+        (
+            "[agent.x]\nbackend = \"native\"\nmodel = \"m\"\nlimits.repetitions_max = 65\n",
+            "4: \"agent.x.limits.repetitions_max\": expected a whole number from 1 to 64, or 0 for no limit",
         ),
         (
             "[agent.x]\nbackend = \"native\"\nmodel = \"m\"\ntemperature = 3\n",
@@ -110,6 +116,15 @@ fn j06_an_untrusted_project_only_takes_from_an_agent_of_ours() {
         (r#"["read"]"#, "200", "2"),
         "what is not said has a default, and that is what is narrowed"
     );
+    for (said, given, counts) in
+        [("", "0", "32"), ("", "9", "9"), ("0", "9", "9"), ("9", "0", "9"), ("0", "0", "0")]
+    {
+        let said = if said.is_empty() { String::new() } else { format!("limits.repetitions_max = {said}\n") };
+        let project = format!("[agent.plain]\nlimits.repetitions_max = {given}\n");
+        let loaded = Yard::with(&format!("{plain}{said}"), &project).load();
+        let found = &loaded.backends()["plain"].settings["repetitions_max"];
+        assert_eq!(found, counts, "none is no lower than any: {said}{project}");
+    }
     let demo = Yard::with("", "[agent.demo]\nlimits.rounds_max = 1\n").load();
     assert_eq!(demo.ignored().len(), 1, "what is nothing to it is left out and told");
 }

@@ -2,104 +2,23 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod bench;
+mod settings;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use runyard_adapters::native::{NATIVE_KIND, NativeBackend};
-use runyard_backend::conformance::{Bench, Decide, Kept, Live, Part, Recorder, Scene, Stage, What, When};
-use runyard_backend::{Answer, Backend, Command, Ending, SessionSpec, Sight, Signal, Start};
-use runyard_demo_provider::{DemoProvider, Options};
+use runyard_backend::conformance::{Decide, Kept, Live, Recorder, Stage, What, When};
+use runyard_backend::{Answer, Command, Ending, SessionSpec, Sight, Signal, Start};
 use runyard_domain::gate::Request;
-use runyard_domain::run::{FailureKind, Task, ThreadRecorded, ToolOutcome, TurnOutcome};
-use runyard_domain::{BackendProfile, Code, CommandId, Wire};
+use runyard_domain::run::{FailureKind, ThreadRecorded, ToolOutcome, TurnOutcome};
+use runyard_domain::{Code, CommandId, Wire};
 use serde_json::json;
 
-struct Native {
-    provider: DemoProvider,
-    backend: Arc<NativeBackend>,
-}
-
-impl Native {
-    async fn new() -> Self {
-        Native { provider: DemoProvider::start().await.unwrap(), backend: Arc::new(NativeBackend::new()) }
-    }
-
-    /// The texts of the last question to the model.
-    fn last_asked(&self) -> String {
-        self.provider.requests().last().unwrap().body.to_string()
-    }
-
-    fn part_of(&self, task: &str) -> Part {
-        let profile = BackendProfile {
-            profile: "mine".to_owned(),
-            backend_kind: NATIVE_KIND.to_owned(),
-            base_url: Some(self.provider.url()),
-            model: Some("demo".to_owned()),
-            ..BackendProfile::default()
-        };
-        Part { profile, task: Task::Text { text: task.to_owned(), redacted: false } }
-    }
-
-    /// What is recorded of a run of this task until it is over; whatever is asked is approved.
-    async fn played(&self, task: &str) -> Vec<Signal> {
-        let stage = Stage::new(self);
-        let recorder = Recorder::new();
-        let mut live = stage.fresh(self, &self.part_of(task), &recorder).await;
-        let over = |signal: &Signal| matches!(signal, Signal::Ended { .. } | Signal::TurnEnded { .. });
-        live.until(Decide::Approve, "it is over", |signals, _| signals.iter().any(over)).await;
-        recorder.signals()
-    }
-}
-
-impl Bench for Native {
-    fn backend(&self) -> Arc<dyn Backend> {
-        self.backend.clone()
-    }
-
-    fn part(&self, scene: Scene, _: &Stage) -> Part {
-        self.part_of(match scene {
-            Scene::Talk => "hello",
-            Scene::Act => r#"[[scenario:tool shell {"command": "echo - >> marker"}]]"#,
-            Scene::Linger => r#"[[scenario:tool shell {"command": "echo $$ >> marker; exec sleep 1000"}]]"#,
-            Scene::Chatter => r#"[[scenario:tool shell {"command": "seq 1 40000"}]]"#,
-        })
-    }
-}
+use bench::{Native, conversation, ends, errors, resumed};
 
 runyard_backend::backend_conformance_tests!(Native::new);
-
-/// What is recorded of the conversation, after checking that nothing is missing in it and nothing doubled.
-#[track_caller]
-fn conversation(signals: &[Signal]) -> Vec<String> {
-    let mut said = Vec::new();
-    let mut after = 0;
-    for signal in signals {
-        let Signal::Thread(ThreadRecorded { after: from, messages, .. }) = signal else { continue };
-        assert_eq!(*from, after, "nothing is missing and nothing doubled");
-        after += messages.len() as u64;
-        said.extend(messages.iter().map(|message| message["role"].as_str().unwrap().to_owned()));
-    }
-    said
-}
-
-fn errors(signals: &[Signal]) -> Vec<&str> {
-    let mut told = Vec::new();
-    for signal in signals {
-        if let Signal::Error { message, .. } = signal {
-            told.push(message.as_str());
-        }
-    }
-    told
-}
-
-fn ends(signals: &[Signal]) -> usize {
-    signals.iter().filter(|signal| matches!(signal, Signal::TurnEnded { .. })).count()
-}
-
-fn resumed(part: &Part, turn_active: bool) -> Start {
-    Start::Resume { task: part.task.clone(), thread: Some("thread-1".to_owned()), turn_active }
-}
 
 async fn steer(live: &Live, text: &str) {
     let id = CommandId::from_bytes([3; 16]);
@@ -290,13 +209,9 @@ answer.say = ["Both are done."]
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b02_words_that_came_before_a_person_is_asked_outlive_the_process_that_heard_them() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("two.toml"), TWO).unwrap();
-    let options = Options { scenarios: Some(folder.path().to_owned()), ..Options::default() };
-    let provider = DemoProvider::start_with(options).await.unwrap();
-    let native = Native { provider, backend: Arc::new(NativeBackend::new()) };
+    let native = Native::playing(TWO).await;
     let stage = Stage::new(&native);
-    let part = native.part_of("[[scenario:two]]");
+    let part = native.part_of("[[scenario:own]]");
     let recorder = Recorder::new();
     let mut live = stage.fresh(&native, &part, &recorder).await;
     let count =
