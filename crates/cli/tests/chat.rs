@@ -286,6 +286,37 @@ fn j02_three_turns_with_our_own_agent_are_one_conversation_and_the_model_is_sent
 }
 
 #[test]
+fn d16_the_tokens_of_a_turn_are_its_own_and_every_turn_of_a_run_has_as_many() {
+    let message = "[[scenario:tool list {}]]\n";
+    let arguments = ["--agent", "mine", "--keep", "--output", "text"];
+    let tokens = |native: &Native| {
+        let listed = native.yard.home.run(["runs", "list"]).data();
+        let metrics = &listed["runs"][0]["metrics"];
+        ["inputTokens", "outputTokens"].map(|name| metrics[name].as_u64().unwrap()).iter().sum::<u64>()
+    };
+    let native = Native::new("");
+    assert_eq!(on_pipe(&native.yard, &arguments, message).exit, 0);
+    let one = tokens(&native);
+
+    // A turn is asked twice: with a limit of what both cost no first question meets it.
+    let native = Native::new(&format!("limits.tokens_max = {one}"));
+    let ran = on_pipe(&native.yard, &arguments, &message.repeat(2));
+    assert_eq!((ran.exit, ran.stdout), (0, "The tool was called.\n".repeat(2)), "{}", ran.stderr);
+    assert!(tokens(&native) > 2 * one, "the run counts all of them");
+
+    let native = Native::new("limits.tokens_max = 1");
+    let ran = on_pipe(&native.yard, &arguments, message);
+    assert_eq!((ran.exit, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
+    let (_hub, api) = native.yard.up();
+    let [run] = &runs(&api)[..] else { panic!("one run: {:?}", runs(&api)) };
+    let events = api.events(run);
+    let [told] = &of_type(&events, "runtime.error")[..] else { panic!("one error: {events:#?}") };
+    let said = told["message"].as_str().unwrap();
+    assert!(said.starts_with("the agent stopped at its limit token_budget: "), "{said}");
+    assert_eq!(api.run(run)["state"], "completed");
+}
+
+#[test]
 fn j05_a_conversation_goes_on_after_its_hub_was_killed_between_two_turns() {
     let native = Native::new("");
     let (hub, _) = native.yard.up();

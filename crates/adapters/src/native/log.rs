@@ -23,7 +23,7 @@ use super::question::ASK;
 /// What belongs to the run, and what to its thread, in the record of a conversation.
 const RUN: &str = "run/";
 const THREAD: &str = "thread/";
-/// Where the turn stands: how often its model was asked, what it cost, and how long it took.
+/// Where the turn stands: how often its model was asked, what it cost, also with the turns before, and how long it took.
 const RECORD: &str = "loop/record";
 
 /// A batch of the journal is one transaction as long as it has at most 128 signals: two for a message, one for a note, and
@@ -40,6 +40,8 @@ pub(super) struct LogCheckpoint {
     pub(super) ear: Arc<Ear>,
     pub(super) redaction: Arc<dyn Redaction>,
     pub(super) thread: String,
+    /// What the turns before this one cost: a turn has limits of its own.
+    pub(super) before: RecordedUsage,
     pub(super) names: Arc<Names>,
     pub(super) written: Mutex<Written>,
     /// The step that is being recorded. Whoever waited for it may have gone; what was sent is sent all the same.
@@ -92,7 +94,7 @@ impl LogCheckpoint {
         if messages.is_empty() && state.is_empty() {
             return None;
         }
-        state.insert(RECORD.to_owned(), stands(&step.record));
+        state.insert(RECORD.to_owned(), stands(&step.record, self.before));
         Some(ThreadRecorded { thread: self.thread.clone(), after, messages, state })
     }
 
@@ -137,9 +139,10 @@ impl LogCheckpoint {
                 }
             }
         }
+        let spent = sum(self.before, step.record.usage);
         let usage = Usage {
-            input_tokens: Some(step.record.usage.input_tokens),
-            output_tokens: Some(step.record.usage.output_tokens),
+            input_tokens: Some(spent.input_tokens),
+            output_tokens: Some(spent.output_tokens),
             ..Usage::default()
         };
         signals.push(Signal::Status {
@@ -217,8 +220,8 @@ pub(super) fn redacted(redaction: &dyn Redaction, mut message: Message) -> Messa
     message
 }
 
-/// What the log says of a conversation; `resumed` where its run goes on.
-pub(super) fn opened(history: &[ThreadRecorded], resumed: bool) -> Result<Opened, String> {
+/// What the log says of a conversation, and what the turns before its last one cost; `resumed` where its run goes on.
+pub(super) fn opened(history: &[ThreadRecorded], resumed: bool) -> Result<(Opened, RecordedUsage), String> {
     let mut opened = Opened::default();
     for recorded in history {
         if recorded.after != opened.messages.len() as u64 {
@@ -237,12 +240,11 @@ pub(super) fn opened(history: &[ThreadRecorded], resumed: bool) -> Result<Opened
             }
         }
     }
-    if resumed {
-        let stood = history.iter().rev().find_map(|recorded| recorded.state.get(RECORD));
-        opened.record =
-            stood.and_then(|stood| serde_json::from_value(stood.clone()).ok()).map(Stands::record);
-    }
-    Ok(opened)
+    let stood = history.iter().rev().find_map(|recorded| recorded.state.get(RECORD)).filter(|_| resumed);
+    let stood: Option<Stands> = stood.and_then(|stood| serde_json::from_value(stood.clone()).ok());
+    let before = stood.as_ref().map(|stood| stood.before).unwrap_or_default();
+    opened.record = stood.map(Stands::record);
+    Ok((opened, before))
 }
 
 /// Where a turn stands, as the log has it.
@@ -251,24 +253,37 @@ pub(super) fn opened(history: &[ThreadRecorded], resumed: bool) -> Result<Opened
 struct Stands {
     rounds: u32,
     usage: RecordedUsage,
+    /// What the turns before it cost.
+    #[serde(default)]
+    before: RecordedUsage,
     elapsed_ms: u64,
 }
 
 impl Stands {
     fn record(self) -> RunRecord {
-        let Stands { rounds, usage, elapsed_ms } = self;
+        let Stands { rounds, usage, elapsed_ms, .. } = self;
         RunRecord { rounds, usage, elapsed_ms, ..RunRecord::default() }
     }
 }
 
-fn stands(record: &RunRecord) -> Value {
+fn stands(record: &RunRecord, before: RecordedUsage) -> Value {
     let RunRecord { rounds, usage, elapsed_ms, .. } = record.clone();
-    serde_json::to_value(Stands { rounds, usage, elapsed_ms }).unwrap_or_default()
+    serde_json::to_value(Stands { rounds, usage, before, elapsed_ms }).unwrap_or_default()
 }
 
 /// What the log has of a turn that begins: nothing but what the run cost before.
-pub(super) fn begins_turn(usage: RecordedUsage) -> (String, Value) {
-    (RECORD.to_owned(), stands(&RunRecord { usage, ..RunRecord::default() }))
+pub(super) fn begins_turn(before: RecordedUsage) -> (String, Value) {
+    (RECORD.to_owned(), stands(&RunRecord::default(), before))
+}
+
+/// What both cost.
+pub(super) fn sum(one: RecordedUsage, other: RecordedUsage) -> RecordedUsage {
+    RecordedUsage {
+        input_tokens: one.input_tokens.saturating_add(other.input_tokens),
+        output_tokens: one.output_tokens.saturating_add(other.output_tokens),
+        cached_tokens: one.cached_tokens.saturating_add(other.cached_tokens),
+        reasoning_tokens: one.reasoning_tokens.saturating_add(other.reasoning_tokens),
+    }
 }
 
 /// What clears the state of the runs before, when another begins.

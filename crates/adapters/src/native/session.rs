@@ -7,7 +7,7 @@ use runyard_agent::Agent;
 use runyard_agent::checkpoint::Opened;
 use runyard_agent::phase::{RunIdentity, TerminationReason};
 use runyard_agent::plugin::Environment;
-use runyard_agent::run::{self, Begin, Decision, RunOutcome, RunParts, RunRecord};
+use runyard_agent::run::{self, Begin, Decision, RecordedUsage, RunOutcome, RunParts, RunRecord};
 use runyard_agent::state::UnknownKeyPolicy;
 use runyard_agent::tool::{ActionTool, Tool};
 use runyard_backend::{Command, Ending, Journal, JournalError, SessionSpec, Signal, Start};
@@ -21,7 +21,7 @@ use super::Models;
 use super::ear::Ear;
 use super::gate::Gated;
 use super::left;
-use super::log::{LogCheckpoint, Names, Written, begins_turn, cleared, opened, redacted};
+use super::log::{LogCheckpoint, Names, Written, begins_turn, cleared, opened, redacted, sum};
 use super::profile::Profile;
 use super::question::{ASK, AskTool, answers};
 use super::told::Told;
@@ -37,6 +37,8 @@ pub(super) struct NativeSession {
     thread: String,
     model: String,
     opened: Opened,
+    /// What the turns cost before the last one that is opened.
+    before: RecordedUsage,
     turn: Turn,
 }
 
@@ -76,7 +78,7 @@ impl NativeSession {
                 (Some(*turn_active), true, text(task)?, thread.clone())
             }
         };
-        let opened = opened(&spec.history, resumed)?;
+        let (opened, before) = opened(&spec.history, resumed)?;
         let turn = match turn {
             // What died before it recorded anything begins anew.
             None => Turn::Task(task_text),
@@ -85,7 +87,8 @@ impl NativeSession {
             Some(false) => Turn::Idle,
         };
         let thread = thread.unwrap_or_else(|| format!("thread-{}", spec.run));
-        Ok(NativeSession { agent, actor, ear, commands, thread, model: profile.model, opened, turn, spec })
+        let model = profile.model;
+        Ok(NativeSession { agent, actor, ear, commands, thread, model, opened, before, turn, spec })
     }
 
     /// Runs it until it is closed or over.
@@ -167,9 +170,9 @@ impl NativeSession {
         mut state: BTreeMap<String, Value>,
     ) -> Result<(), JournalError> {
         self.ear.begin_turn();
-        let usage = self.opened.record.take().map(|record| record.usage).unwrap_or_default();
-        state.extend([begins_turn(usage)]);
-        self.opened.record = Some(RunRecord { usage, ..RunRecord::default() });
+        let last = self.opened.record.replace(RunRecord::default()).unwrap_or_default();
+        self.before = sum(self.before, last.usage);
+        state.extend([begins_turn(self.before)]);
         let results = left::results(&self.opened.messages, self.spec.left.as_ref(), &self.agent);
         let said = results.into_iter().chain([Message::user(text)]);
         let said: Vec<Message> =
@@ -194,6 +197,7 @@ impl NativeSession {
             ear: Arc::clone(&self.ear),
             redaction: Arc::clone(&self.spec.redaction),
             thread: self.thread.clone(),
+            before: self.before,
             names: Arc::clone(names),
             written: Mutex::new(written),
             sent: tokio::sync::Mutex::default(),
@@ -219,7 +223,7 @@ impl NativeSession {
         opened.record = Some(opened.record.unwrap_or_default());
         let outcome = run::run(parts, Begin { opened, resumed, decisions, ..Begin::default() }).await;
         self.opened = outcome.thread.clone();
-        // A turn that is over leaves what the run cost; one that waits goes on with all that is known of it.
+        // A turn that is over leaves what it cost; one that waits goes on with all that is known of it.
         let cost = || RunRecord { usage: outcome.usage.into(), ..RunRecord::default() };
         self.opened.record.get_or_insert_with(cost);
         outcome
