@@ -382,6 +382,42 @@ async fn b09_a_list_or_a_search_that_is_not_all_of_it_says_so() {
     assert_eq!(found, json!({"matches": ["small.txt:1: a needle"], "more": true}));
 }
 
+/// Where nothing is found in what was looked into, the model has to know what was not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b09_a_search_says_what_it_did_not_look_into() {
+    let native = Native::new().await;
+    let stage = Stage::new(&native);
+    let root = stage.directory();
+    for folder in ["web/node_modules/a", "target/debug", "src"].into_iter().map(|name| root.join(name)) {
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("x.txt"), "a needle\n").unwrap();
+    }
+    std::fs::write(root.join("src/picture"), b"needle\0").unwrap();
+    std::fs::write(root.join("src/hidden.txt"), "needle").unwrap();
+    std::os::unix::fs::symlink("x.txt", root.join("src/link.txt")).unwrap();
+    let search = r#"[[scenario:tool search {"pattern": "needle"}]]"#;
+    let found = read_of(&native, &stage, search).await;
+    let directories = json!(["target", "web/node_modules"]);
+    let not_searched = json!({"directories": 2, "named": directories, "links": 1, "binary": 1});
+    assert_eq!(found["not_searched"], not_searched);
+    assert_eq!(found["matches"], json!(["src/hidden.txt:1: needle", "src/x.txt:1: a needle"]));
+
+    let named = r#"[[scenario:tool search {"pattern": "needle", "path": "web/node_modules"}]]"#;
+    let found = read_of(&native, &stage, named).await;
+    assert_eq!(found, json!({"matches": ["web/node_modules/a/x.txt:1: a needle"], "more": false}));
+    let asked = native.last_asked();
+    let about = "Directories called `.git`, `node_modules` and `target` are searched only where `path` leads into one.";
+    assert!(asked.contains(about), "the model is told before it searches: {asked}");
+
+    for n in 0..30 {
+        std::fs::create_dir_all(root.join(format!("many/{n:02}/target"))).unwrap();
+    }
+    let found = read_of(&native, &stage, search).await;
+    let not_searched = &found["not_searched"];
+    assert_eq!(not_searched["directories"], 32);
+    assert_eq!(not_searched["named"].as_array().map(Vec::len), Some(20), "the others are only counted");
+}
+
 /// What failed in one run is known to the next: five failures in a row, and the model is given a rest.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d07_a_model_that_keeps_failing_rests_for_every_run() {

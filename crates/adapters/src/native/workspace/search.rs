@@ -1,5 +1,7 @@
 //! Searching the files of the workspace: those that may be read without asking.
 
+use std::io::ErrorKind;
+
 use runyard_actions::{ActionError, Context, action};
 use runyard_backend::beneath::{self, Entries, EntryKind};
 use serde::{Deserialize, Serialize};
@@ -14,8 +16,10 @@ const DEPTH_MAX: usize = 64;
 const MATCHES_MAX: usize = 200;
 /// The longest line that is shown of a place.
 const MATCH_BYTES_MAX: usize = 300;
-/// Directories that nobody wants searched.
+/// Directories that are searched only where somebody names one.
 const NOT_SEARCHED: [&str; 3] = [".git", "node_modules", "target"];
+/// So many of them are named; the others are counted.
+const NAMED_MAX: usize = 20;
 
 #[derive(Deserialize, schemars::JsonSchema)]
 struct SearchInput {
@@ -36,13 +40,40 @@ struct Found {
     /// How many files were left out, since reading them is not allowed without asking.
     #[serde(skip_serializing_if = "is_none")]
     left_out: usize,
+    /// What else was not looked into.
+    #[serde(skip_serializing_if = "is_nothing")]
+    not_searched: NotSearched,
+}
+
+#[derive(Default, PartialEq, Serialize, schemars::JsonSchema)]
+struct NotSearched {
+    /// How many directories, since nobody named them.
+    #[serde(skip_serializing_if = "is_none")]
+    directories: usize,
+    /// The first of those.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    named: Vec<String>,
+    /// How many links, pipes and the like.
+    #[serde(skip_serializing_if = "is_none")]
+    links: usize,
+    /// How many files that hold no text.
+    #[serde(skip_serializing_if = "is_none")]
+    binary: usize,
+    /// How many files and directories that cannot be read.
+    #[serde(skip_serializing_if = "is_none")]
+    unreadable: usize,
 }
 
 fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// Searches the text files of the workspace for a regular expression.
+fn is_nothing(not_searched: &NotSearched) -> bool {
+    *not_searched == NotSearched::default()
+}
+
+/// Searches the text files of the workspace for a regular expression. Directories called `.git`, `node_modules` and `target` are
+/// searched only where `path` leads into one.
 #[action(crate = "runyard_actions")]
 pub(super) async fn search(input: SearchInput, ctx: &Context) -> Result<Found, ActionError> {
     let workspace = ctx.service::<Workspace>()?;
@@ -53,13 +84,16 @@ pub(super) async fn search(input: SearchInput, ctx: &Context) -> Result<Found, A
 }
 
 fn look(workspace: &Workspace, path: &str, pattern: &regex::bytes::Regex) -> std::io::Result<Found> {
-    let mut found = Found { matches: Vec::new(), more: false, left_out: 0 };
+    let not_searched = NotSearched::default();
+    let mut found = Found { matches: Vec::new(), more: false, left_out: 0, not_searched };
     let mut left = vec![(path.trim_matches('/').to_owned(), 0)];
     let mut files = 0;
     'all: while let Some((folder, depth)) = left.pop() {
         let Entries { entries, more } = match beneath::entries(&workspace.root, &folder, FILES_SEARCHED_MAX) {
-            // One that went meanwhile holds nothing to be found.
-            Err(_) if depth > 0 => continue,
+            Err(error) if depth > 0 => {
+                found.not_searched.cannot(&error);
+                continue;
+            }
             entries => entries?,
         };
         found.more |= more;
@@ -69,7 +103,9 @@ fn look(workspace: &Workspace, path: &str, pattern: &regex::bytes::Regex) -> std
                 folder => format!("{folder}/{}", entry.name),
             };
             match entry.kind {
-                EntryKind::Directory if NOT_SEARCHED.contains(&entry.name.as_str()) => {}
+                EntryKind::Directory if NOT_SEARCHED.contains(&entry.name.as_str()) => {
+                    found.not_searched.pass_by(inner);
+                }
                 EntryKind::Directory if depth >= DEPTH_MAX => found.more = true,
                 EntryKind::Directory => left.push((inner, depth + 1)),
                 EntryKind::File => {
@@ -83,18 +119,36 @@ fn look(workspace: &Workspace, path: &str, pattern: &regex::bytes::Regex) -> std
                         found.left_out += 1;
                         continue;
                     }
-                    let (bytes, whole) = workspace.beginning(&inner).unwrap_or((Vec::new(), true));
-                    if !bytes.contains(&0) {
-                        found.more |= !whole;
-                        places(&inner, &bytes, pattern, &mut found);
+                    match workspace.beginning(&inner) {
+                        Ok((bytes, _)) if bytes.contains(&0) => found.not_searched.binary += 1,
+                        Ok((bytes, whole)) => {
+                            found.more |= !whole;
+                            places(&inner, &bytes, pattern, &mut found);
+                        }
+                        Err(error) => found.not_searched.cannot(&error),
                     }
                 }
-                EntryKind::Other => {}
+                EntryKind::Other => found.not_searched.links += 1,
             }
         }
     }
     found.matches.sort();
     Ok(found)
+}
+
+impl NotSearched {
+    /// A directory that is searched only where somebody names it.
+    fn pass_by(&mut self, path: String) {
+        self.directories += 1;
+        if self.named.len() < NAMED_MAX {
+            self.named.push(path);
+        }
+    }
+
+    /// What cannot be read. What went meanwhile holds nothing to be found.
+    fn cannot(&mut self, error: &std::io::Error) {
+        self.unreadable += usize::from(error.kind() != ErrorKind::NotFound);
+    }
 }
 
 fn places(path: &str, bytes: &[u8], pattern: &regex::bytes::Regex, found: &mut Found) {
@@ -112,5 +166,19 @@ fn places(path: &str, bytes: &[u8], pattern: &regex::bytes::Regex, found: &mut F
             text.push('…');
         }
         found.matches.push(format!("{path}:{number}: {text}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b09_what_cannot_be_read_is_counted_and_what_went_meanwhile_is_not() {
+        let mut not_searched = NotSearched::default();
+        for kind in [ErrorKind::NotFound, ErrorKind::PermissionDenied, ErrorKind::Other] {
+            not_searched.cannot(&kind.into());
+        }
+        assert_eq!(not_searched.unreadable, 2);
     }
 }
