@@ -11,6 +11,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use runyard_backend::failpoint::FAILPOINTS;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use support::api::left_of;
@@ -94,6 +95,31 @@ fn j01_what_a_person_rejects_or_a_rule_denies_is_told_to_the_model_and_nothing_r
     assert_eq!(of_type(&events, "run.tool.call").len(), 0, "it was never made");
     let told = serde_json::to_string(&of_type(&events, "run.thread.recorded")).unwrap();
     assert!(told.contains("tool.denied"), "{told}");
+}
+
+#[test]
+fn d10_an_answer_in_whose_middle_the_hub_was_killed_is_stored_once_and_no_message_stays_half_told() {
+    let native = Native::new("");
+    let (hub, api) = native.yard.up();
+    let run = native.start(&api, "[[scenario:long-told]]", &json!({}));
+    eventually("it speaks", || (!of_type(&api.events(&run), "run.message.delta").is_empty()).then_some(()));
+    hub.signal(Signal::KILL);
+    hub.ended();
+    let (_hub, api) = native.yard.up();
+    let done = api.until(&run, "completed");
+    let text = "word ".repeat(100);
+    assert_eq!(done["response"], text, "{done}");
+    let events = api.events(&run);
+    let (pieces, whole) = (of_type(&events, "run.message.delta"), of_type(&events, "run.message.completed"));
+    let told: Vec<(&Value, &Value)> =
+        whole.iter().map(|message| (&message["item"], &message["text"])).collect();
+    let [(broken, anew), (item, said)] = told.as_slice() else { panic!("two messages: {told:?}") };
+    assert_eq!((*anew, *said), (&json!("[This answer broke off and was begun anew.]"), &json!(text)));
+    assert!(pieces.iter().all(|piece| [*broken, *item].contains(&&piece["item"])), "none stays open");
+    let seen = pieces.iter().filter(|piece| piece["item"] == **item);
+    let seen: String = seen.map(|piece| piece["text"].as_str().unwrap()).collect();
+    assert_eq!(seen, text, "what was seen of it is what is stored");
+    assert_eq!(roles(&events, 0), ["user", "assistant"]);
 }
 
 /// A run of three calls, under a key, so that asking again after a death makes no second one.

@@ -19,12 +19,15 @@ use serde_json::Value;
 
 use super::ear::{Ear, Recording};
 use super::question::ASK;
+use super::told::BEGUN_ANEW;
 
 /// What belongs to the run, and what to its thread, in the record of a conversation.
 const RUN: &str = "run/";
 const THREAD: &str = "thread/";
 /// Where the turn stands: how often its model was asked, what it cost, also with the turns before, and how long it took.
 const RECORD: &str = "loop/record";
+/// The answer that is being told, by its name. It is over where messages follow.
+const TOLD: &str = "loop/told";
 
 /// A batch of the journal is one transaction as long as it has at most 128 signals: two for a message, one for a note, and
 /// room for those that come with it.
@@ -63,12 +66,14 @@ pub(super) struct Names {
     /// What those of this session begin with: another session may have died with an answer half told.
     series: u32,
     next: AtomicU64,
+    /// The last one of which a piece was told.
+    told: AtomicU64,
 }
 
 impl Names {
     pub(super) fn new() -> Self {
         let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ());
-        Names { series: random as u32, next: AtomicU64::new(1) }
+        Names { series: random as u32, next: AtomicU64::new(1), told: AtomicU64::new(0) }
     }
 
     pub(super) fn current(&self) -> String {
@@ -79,6 +84,12 @@ impl Names {
         let name = self.current();
         self.next.fetch_add(1, Ordering::SeqCst);
         name
+    }
+
+    /// Whether this is the first piece of the message to be told.
+    fn begins(&self) -> bool {
+        let next = self.next.load(Ordering::SeqCst);
+        self.told.swap(next, Ordering::SeqCst) != next
     }
 }
 
@@ -96,6 +107,17 @@ impl LogCheckpoint {
         }
         state.insert(RECORD.to_owned(), stands(&step.record, self.before));
         Some(ThreadRecorded { thread: self.thread.clone(), after, messages, state })
+    }
+
+    /// A piece of an answer. That it is being told is recorded before its first one: a process that dies over it leaves it open, and
+    /// the next one has to know its name to say so.
+    pub(super) fn told(&self, text: String) -> Vec<Signal> {
+        let piece = Signal::Delta { item: self.names.current(), text };
+        if !self.names.begins() {
+            return vec![piece];
+        }
+        let after = self.written.lock().unwrap_or_else(PoisonError::into_inner).messages;
+        vec![tells(&self.thread, after, self.names.current().into()), piece]
     }
 
     /// A step as signals. What is too much for one record is refused as a whole: a message is not divided.
@@ -218,6 +240,19 @@ pub(super) fn redacted(redaction: &dyn Redaction, mut message: Message) -> Messa
         }
     }
     message
+}
+
+/// What is recorded first where a process died over an answer: it will not be completed, and begins anew under another name.
+pub(super) fn broke_off(history: &[ThreadRecorded], thread: &str, messages: u64) -> Vec<Signal> {
+    let last = history.iter().rev().find(|recorded| recorded.state.contains_key(TOLD));
+    let open = last.filter(|recorded| recorded.after == messages).and_then(|last| last.state[TOLD].as_str());
+    let Some(item) = open.map(str::to_owned) else { return Vec::new() };
+    vec![Signal::Message { item, text: BEGUN_ANEW.to_owned() }, tells(thread, messages, Value::Null)]
+}
+
+fn tells(thread: &str, after: u64, item: Value) -> Signal {
+    let (thread, state) = (thread.to_owned(), BTreeMap::from([(TOLD.to_owned(), item)]));
+    Signal::Thread(ThreadRecorded { thread, after, messages: Vec::new(), state })
 }
 
 /// What the log says of a conversation, and what the turns before its last one cost; `resumed` where its run goes on.

@@ -21,7 +21,7 @@ use super::Models;
 use super::ear::Ear;
 use super::gate::Gated;
 use super::left;
-use super::log::{LogCheckpoint, Names, Written, begins_turn, cleared, opened, redacted, sum};
+use super::log::{LogCheckpoint, Names, Written, begins_turn, broke_off, cleared, opened, redacted, sum};
 use super::profile::Profile;
 use super::question::{ASK, AskTool, answers};
 use super::told::Told;
@@ -127,7 +127,10 @@ impl NativeSession {
             }
             Turn::GoesOn => {
                 self.ear.begin_turn();
-                self.ear.record(vec![status("resumed", &self)]).await?;
+                let messages = self.opened.messages.len() as u64;
+                let mut resumed = vec![status("resumed", &self)];
+                resumed.extend(broke_off(&self.spec.history, &self.thread, messages));
+                self.ear.record(resumed).await?;
                 Some(Go::On(Vec::new()))
             }
             Turn::Idle => {
@@ -210,9 +213,9 @@ impl NativeSession {
                 agent_id: Arc::clone(&self.agent.id),
             },
             actor: Arc::clone(&self.actor),
-            checkpoint,
             inbox,
-            observer: Arc::new(Told { ear: Arc::clone(&self.ear), names: Arc::clone(names) }),
+            observer: Arc::new(Told { ear: Arc::clone(&self.ear), log: Arc::clone(&checkpoint) }),
+            checkpoint,
             cancellation,
         };
         let (resumed, decisions) = match go {

@@ -12,13 +12,14 @@ use runyard_llm::inference::{ToolCall, Update};
 use serde_json::Value;
 
 use super::ear::Ear;
-use super::log::Names;
+use super::log::LogCheckpoint;
 
-const BEGUN_ANEW: &str = "[This answer broke off and was begun anew.]";
+/// What stands for an answer that will not be completed.
+pub(super) const BEGUN_ANEW: &str = "[This answer broke off and was begun anew.]";
 
 pub(super) struct Told {
     pub(super) ear: Arc<Ear>,
-    pub(super) names: Arc<Names>,
+    pub(super) log: Arc<LogCheckpoint>,
 }
 
 #[async_trait]
@@ -44,9 +45,9 @@ impl Told {
     fn update(&self, update: Update) -> Vec<Signal> {
         let said = |message: String| vec![Signal::Error { failure_kind: None, message, retrying: true }];
         match update {
-            Update::Text(text) => vec![Signal::Delta { item: self.names.current(), text }],
+            Update::Text(text) => self.log.told(text),
             Update::Reset => {
-                vec![Signal::Message { item: self.names.advance(), text: BEGUN_ANEW.to_owned() }]
+                vec![Signal::Message { item: self.log.names.advance(), text: BEGUN_ANEW.to_owned() }]
             }
             Update::Retrying { model, attempt, wait, code } => said(format!(
                 "{model} failed with {}; attempt {attempt} follows in {} ms",

@@ -68,6 +68,74 @@ async fn b02_words_reach_every_turn_and_those_that_reach_none_are_told_of() {
     live.close().await;
 }
 
+/// What clients show of each message, in the order in which they began: its pieces, or the whole of it where that came.
+fn shown(signals: &[Signal]) -> Vec<String> {
+    let mut shown: Vec<(String, String)> = Vec::new();
+    for signal in signals {
+        let (of, piece, is_whole) = match signal {
+            Signal::Delta { item, text } => (item, text, false),
+            Signal::Message { item, text } => (item, text, true),
+            _ => continue,
+        };
+        match shown.iter_mut().find(|(item, _)| item == of) {
+            Some((_, text)) if is_whole => text.clone_from(piece),
+            Some((_, text)) => text.push_str(piece),
+            None => shown.push((of.clone(), piece.clone())),
+        }
+    }
+    shown.into_iter().map(|(_, text)| text).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d10_an_answer_that_a_death_cut_off_is_shown_as_that_and_is_there_once_when_it_comes_again() {
+    let native = Native::new().await;
+    let stage = Stage::new(&native);
+    let part = native.part_of("[[scenario:stall]]");
+    let speaks = |signal: &Signal| matches!(signal, Signal::Delta { text, .. } if text == "to say ");
+    let mut all = Vec::new();
+    for deaths in 0..3 {
+        let recorder = Recorder::new();
+        let mut live = match deaths {
+            0 => stage.fresh(&native, &part, &recorder).await,
+            _ => stage.open(&native, &part, resumed(&part, true), &recorder).await,
+        };
+        live.until(Decide::Wait, "it speaks", |signals, _| signals.iter().any(speaks)).await;
+        if deaths < 2 {
+            live.kill().await;
+        } else {
+            live.interrupt().await;
+            live.turn_over(Decide::Wait, 1).await;
+            live.close().await;
+        }
+        all.extend(recorder.signals());
+    }
+    let anew = "[This answer broke off and was begun anew.]";
+    assert_eq!(shown(&all), [anew, anew, "I was about to say "]);
+    let last = all.iter().rev().find_map(|signal| match signal {
+        Signal::Thread(recorded) => recorded.messages.last(),
+        _ => None,
+    });
+    assert_eq!(last.unwrap()["content"][0]["text"], "I was about to say ", "what is shown is what is stored");
+    assert_eq!(conversation(&all), ["user", "assistant"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d10_where_nothing_was_told_of_an_answer_a_death_leaves_nothing_to_be_told() {
+    let native = Native::playing("[[step]]\nanswer.say = [\"Hello.\"]\n").await;
+    let stage = Stage::new(&native);
+    let part = native.part_of("[[scenario:own]]");
+    let says = |signal: &Signal| matches!(signal, Signal::Thread(_));
+    let recorder = Recorder::with(When::Has(says), What::Hold(Kept::Yes));
+    let mut live = stage.fresh(&native, &part, &recorder).await;
+    assert!(live.held(Decide::Wait).await);
+    live.kill().await;
+    let next = Recorder::new();
+    let mut live = stage.open(&native, &part, resumed(&part, true), &next).await;
+    live.turn_over(Decide::Wait, 1).await;
+    live.close().await;
+    assert_eq!(shown(&[recorder.signals(), next.signals()].concat()), ["Hello."]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn j05_a_turn_whose_answer_is_recorded_is_over_and_the_model_is_not_asked_again() {
     let native = Native::new().await;
