@@ -182,7 +182,7 @@ async fn a_failed_action_ends_the_run_with_its_code() {
     let message = "NOT_FOUND: There is nothing.".to_owned();
     let (call, outcome, summary) = ("call-1".into(), ToolOutcome::Failed, message.clone());
     let ending = Ending::failed(FailureKind::BackendFailed, message);
-    let expected = [Signal::ToolResult { call, outcome, summary }, Signal::Ended { ending }];
+    let expected = [Signal::ToolResult { call, outcome, code: None, summary }, Signal::Ended { ending }];
     assert_eq!(signals[signals.len() - 2..], expected);
     assert!(matches!(&signals[3], Signal::ToolCall { idempotent: true, .. }), "as declared: {signals:#?}");
 }
@@ -240,7 +240,7 @@ async fn j05_a_step_that_was_done_and_not_recorded_is_not_done_again() {
     let (call, outcome) = ("call-1".to_owned(), ToolOutcome::Succeeded);
     let summary = "done before; that result was kept".to_owned();
     assert!(
-        after.signals().contains(&Signal::ToolResult { call, outcome, summary }),
+        after.signals().contains(&Signal::ToolResult { call, outcome, code: None, summary }),
         "{:#?}",
         after.signals()
     );

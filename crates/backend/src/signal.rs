@@ -108,6 +108,9 @@ pub enum Signal {
         call: String,
         /// How it went.
         outcome: ToolOutcome,
+        /// The code of the error that ended it, where it has one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        code: Option<Code>,
         /// What came of it, in a line.
         summary: String,
     },

@@ -92,7 +92,9 @@ fn j01_what_a_person_rejects_or_a_rule_denies_is_told_to_the_model_and_nothing_r
     assert!(native.file(&run, "README.md").is_some());
     let events = api.events(&run);
     assert_eq!(of_type(&events, "run.gate.judged").last().unwrap()["effect"], "deny");
-    assert_eq!(of_type(&events, "run.tool.call").len(), 0, "it was never made");
+    let results = of_type(&events, "run.tool.result");
+    let [ended] = results.as_slice() else { panic!("one result: {results:?}") };
+    assert_eq!((&ended["outcome"], &ended["code"]), (&json!("denied"), &json!("tool.denied")));
     let told = serde_json::to_string(&of_type(&events, "run.thread.recorded")).unwrap();
     assert!(told.contains("tool.denied"), "{told}");
 }

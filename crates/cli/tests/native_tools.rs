@@ -66,8 +66,10 @@ fn check(
         _ => panic!("{row}: {judged:?} {asked}"),
     };
     assert_eq!(said, gate, "{row}");
-    let made = of_type(&events, "run.tool.call").len();
-    assert_eq!(made, usize::from(matches!(gate, Allows | Asks)), "{row}: made only if it may be");
+    let (calls, ended) = (of_type(&events, "run.tool.call"), of_type(&events, "run.tool.result"));
+    assert_eq!((calls.len(), ended.len()), (1, 1), "{row}: told, with its result");
+    let is_denied = ended[0]["outcome"] == "denied" && ended[0]["code"] == "tool.denied";
+    assert_eq!(is_denied, matches!(gate, Denies | Unasked), "{row}: made only if it may be: {}", ended[0]);
     assert_eq!(native.file(&run, file).as_deref(), holds, "{row}");
     let [read] = results(&messages(&events, 0)).try_into().unwrap();
     assert!(read.contains(reads), "{row}: {read}");

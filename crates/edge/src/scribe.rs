@@ -212,8 +212,8 @@ impl Scribe {
                 arguments: bounded(self.redactor.json(arguments).into_inner()),
                 idempotent,
             },
-            Signal::ToolResult { call, outcome, summary } => {
-                Signal::ToolResult { call: self.name(&call)?, outcome, summary: self.line(&summary) }
+            Signal::ToolResult { call, outcome, code, summary } => {
+                Signal::ToolResult { call: self.name(&call)?, outcome, code, summary: self.line(&summary) }
             }
             Signal::FileRead { path } => Signal::FileRead { path: self.line(&path) },
             Signal::Patch { files, summary } => {

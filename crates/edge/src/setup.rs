@@ -99,7 +99,7 @@ impl Setup<'_> {
             let output = Signal::ToolOutput { call: call.clone(), stream: Stream::Stdout, text };
             reports.extend(scribe.write(output).unwrap_or_default());
         }
-        let ended = Signal::ToolResult { call, outcome, summary: summary.clone() };
+        let ended = Signal::ToolResult { call, outcome, code: None, summary: summary.clone() };
         reports.extend(scribe.write(ended).unwrap_or_default());
         outbox.put(reports).await?;
         match outcome {

@@ -199,7 +199,7 @@ impl Engine {
 
     /// Records how a call ended, if its run still runs.
     pub async fn end_call(&self, run: RunId, call: &str, outcome: ToolOutcome, summary: &str) {
-        let result = ToolResult { call: call.to_owned(), outcome, summary: summary.to_owned() };
+        let result = ToolResult { call: call.to_owned(), outcome, code: None, summary: summary.to_owned() };
         let decide = move |run: &Run, _| {
             if !run.open_steps.contains_key(&result.call) {
                 let what = "no such step is open";

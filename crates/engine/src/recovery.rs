@@ -68,7 +68,12 @@ pub(crate) fn reopening(run: &Run, info: &BackendInfo, limits: &Limits, now: Tim
         let used = RunEvent::ApprovalUsed(ApprovalUsed { approval_id: grant.approval_id });
         let closed = run.open_steps.keys().map(|call| {
             let summary = "Unknown: the process died. It is repeated by a person's decision.".to_owned();
-            RunEvent::ToolResult(ToolResult { call: call.clone(), outcome: ToolOutcome::Cancelled, summary })
+            RunEvent::ToolResult(ToolResult {
+                call: call.clone(),
+                outcome: ToolOutcome::Cancelled,
+                code: None,
+                summary,
+            })
         });
         return std::iter::once(used).chain(closed).map(Fact::from).collect();
     }

@@ -213,8 +213,9 @@ impl Batch<'_> {
                 };
                 self.push(RunEvent::ToolCall(call), Some("tool_call"))
             }
-            Signal::ToolResult { call, outcome, summary } => {
-                let result = ToolResult { call: call.clone(), outcome: *outcome, summary: summary.clone() };
+            Signal::ToolResult { call, outcome, code, summary } => {
+                let (call, summary) = (call.clone(), summary.clone());
+                let result = ToolResult { call, outcome: *outcome, code: *code, summary };
                 self.push(RunEvent::ToolResult(result), Some("tool_call"))
             }
             Signal::FileRead { path } => {

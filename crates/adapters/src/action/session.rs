@@ -215,7 +215,7 @@ fn over(outcome: TurnOutcome) -> Signal {
 }
 
 fn result(outcome: ToolOutcome, summary: String) -> Signal {
-    Signal::ToolResult { call: CALL.to_owned(), outcome, summary }
+    Signal::ToolResult { call: CALL.to_owned(), outcome, code: None, summary }
 }
 
 /// Whether doing it twice is the same as doing it once: as declared, and for what only looks.

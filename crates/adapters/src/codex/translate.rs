@@ -188,7 +188,7 @@ impl Translation {
         let begun = open.into_iter().filter(|(_, open)| open.begun);
         let cancelled = begun.map(|(call, _)| {
             let summary = "the turn ended before it did".to_owned();
-            Signal::ToolResult { call, outcome: ToolOutcome::Cancelled, summary }
+            Signal::ToolResult { call, outcome: ToolOutcome::Cancelled, code: None, summary }
         });
         self.release().chain(cancelled).collect()
     }
@@ -293,7 +293,12 @@ impl Translation {
         if missing > 0 && open.streamed > 0 {
             summary.push_str("; the beginning of its output came last");
         }
-        self.results.push(Signal::ToolResult { call: done.id, outcome: outcome(done.status), summary });
+        self.results.push(Signal::ToolResult {
+            call: done.id,
+            outcome: outcome(done.status),
+            code: None,
+            summary,
+        });
         signals
     }
 
@@ -307,7 +312,7 @@ impl Translation {
         if outcome == ToolOutcome::Succeeded {
             signals.push(Signal::Patch { files, summary: summary.clone() });
         }
-        self.results.push(Signal::ToolResult { call: done.id.clone(), outcome, summary });
+        self.results.push(Signal::ToolResult { call: done.id.clone(), outcome, code: None, summary });
         signals
     }
 
@@ -315,7 +320,7 @@ impl Translation {
         let signals = self.late_call(&id, true);
         if self.open.remove(&id).is_some() {
             let summary = format!("{status:?}").to_lowercase();
-            self.results.push(Signal::ToolResult { call: id, outcome: outcome(status), summary });
+            self.results.push(Signal::ToolResult { call: id, outcome: outcome(status), code: None, summary });
         }
         signals
     }

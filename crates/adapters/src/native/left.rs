@@ -13,6 +13,8 @@ use runyard_agent::tool::ToolError;
 use runyard_backend::LeftOver;
 use runyard_llm::inference::{Message, ToolCall, ToolOutput};
 
+use super::log::Written;
+
 /// The results of calls that have none, in their order.
 pub(super) fn results(messages: &[Arc<Message>], left: Option<&LeftOver>, agent: &Agent) -> Vec<Message> {
     let idempotent =
@@ -24,11 +26,12 @@ pub(super) fn results(messages: &[Arc<Message>], left: Option<&LeftOver>, agent:
     left_over(messages).into_iter().map(result).collect()
 }
 
-/// The calls without a result that were begun, and whose end is still to be told.
-pub(super) fn begun(messages: &[Arc<Message>], left: Option<&LeftOver>) -> BTreeMap<CallPlace, ToolCall> {
-    let Some(left) = left.filter(|left| !left.begun.is_empty()) else { return BTreeMap::new() };
-    let open = left_over(messages).into_iter().filter(|(place, _)| left.begun.contains(&place.to_string()));
-    open.map(|(place, call)| (place, ToolCall::clone(&call))).collect()
+/// What is in the log, with the calls without a result, and those of them that were begun and whose end is still to be told.
+pub(super) fn written(messages: &[Arc<Message>], left: Option<&LeftOver>) -> Written {
+    let open: BTreeMap<CallPlace, Arc<ToolCall>> = left_over(messages).into_iter().collect();
+    let is_begun = |place: &&CallPlace| left.is_some_and(|left| left.begun.contains(&place.to_string()));
+    let begun = open.keys().filter(is_begun).copied().collect();
+    Written { messages: messages.len() as u64, open, begun }
 }
 
 /// What became of a call, as far as anybody knows.

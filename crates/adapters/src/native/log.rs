@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use runyard_agent::checkpoint::{
     CallEnd, CallNote, CallPlace, Checkpoint, CheckpointError, Opened, StepCommit, StepLimits,
 };
+use runyard_agent::plugin::Environment;
 use runyard_agent::run::{RecordedUsage, RunRecord};
 use runyard_agent::state::{PersistedState, StateChanges};
 use runyard_backend::{JournalError, Redaction, Signal};
@@ -29,10 +30,10 @@ const RECORD: &str = "loop/record";
 /// The answer that is being told, by its name. It is over where messages follow.
 const TOLD: &str = "loop/told";
 
-/// A batch of the journal is one transaction as long as it has at most 128 signals: two for a message, one for a note, and
+/// A batch of the journal is one transaction as long as it has at most 128 signals: two for a message, two for a note, and
 /// room for those that come with it.
 const STEP_MESSAGES_MAX: usize = 16;
-const STEP_CALLS_MAX: usize = 48;
+const STEP_CALLS_MAX: usize = 40;
 /// So much JSON one record of the conversation may have: more is refused at the edge.
 const RECORD_BYTES_MAX: usize = 768 * 1024;
 /// So much of it is what a step adds; the rest is names, and what redaction makes longer.
@@ -42,6 +43,7 @@ const STEP_BYTES_MAX: usize = 760 * 1024;
 pub(super) struct LogCheckpoint {
     pub(super) ear: Arc<Ear>,
     pub(super) redaction: Arc<dyn Redaction>,
+    pub(super) tools: Arc<Environment>,
     pub(super) thread: String,
     /// What the turns before this one cost: a turn has limits of its own.
     pub(super) before: RecordedUsage,
@@ -56,8 +58,10 @@ pub(super) struct LogCheckpoint {
 pub(super) struct Written {
     /// How many messages.
     pub(super) messages: u64,
-    /// Calls that were said to begin.
-    pub(super) begun: BTreeMap<CallPlace, ToolCall>,
+    /// Calls that have no result.
+    pub(super) open: BTreeMap<CallPlace, Arc<ToolCall>>,
+    /// Those of them that were said to begin.
+    pub(super) begun: BTreeSet<CallPlace>,
 }
 
 /// What messages are called, the same in previews and in the end.
@@ -144,20 +148,23 @@ impl LogCheckpoint {
         }
         signals.extend(recorded.map(Signal::Thread));
         signals.extend(self.ear.taken());
-        written.messages += step.messages.len() as u64;
+        written.say(&step.messages);
         for note in &step.calls {
             match note {
                 // To ask is no step: its request says it.
                 CallNote::Intent { call, .. } if call.name == ASK => {}
                 CallNote::Intent { place, call, idempotent, .. } => {
                     signals.push(begins(*place, call, *idempotent));
-                    written.begun.insert(*place, call.clone());
+                    written.begun.insert(*place);
                 }
-                // One that was not made was asked about or is wrong: the model is told, and the thread has it.
                 CallNote::Ended { place, how } => {
-                    if written.begun.remove(place).is_some() {
-                        signals.push(ends(*place, how));
+                    let call = written.open.remove(place);
+                    if !written.begun.remove(place) {
+                        // It was not made, and is over all the same.
+                        let Some(call) = call.filter(|call| is_step(call, how)) else { continue };
+                        signals.push(begins(*place, &call, self.is_idempotent(&call)));
                     }
+                    signals.push(ends(*place, how));
                 }
             }
         }
@@ -175,6 +182,21 @@ impl LogCheckpoint {
             usage: Some(usage),
         });
         Ok(signals)
+    }
+
+    fn is_idempotent(&self, call: &ToolCall) -> bool {
+        self.tools.tool(&call.name).is_some_and(|tool| tool.descriptor().idempotent)
+    }
+}
+
+impl Written {
+    /// Messages are written, with the calls in them.
+    fn say(&mut self, messages: &[Arc<Message>]) {
+        for message in messages {
+            self.messages += 1;
+            let places = (0..).map(|index| CallPlace { message: self.messages, index });
+            self.open.extend(places.zip(message.tool_calls().cloned().map(Arc::new)));
+        }
     }
 }
 
@@ -363,6 +385,11 @@ fn begins(place: CallPlace, call: &ToolCall, idempotent: bool) -> Signal {
     }
 }
 
+/// Whether a call that was not made is a step of its own. What a person was asked is not: its request says it.
+fn is_step(call: &ToolCall, how: &CallEnd) -> bool {
+    call.name != ASK || how.code == Some(Code::ToolInvalidArguments)
+}
+
 fn ends(place: CallPlace, how: &CallEnd) -> Signal {
     let outcome = match how.code {
         None if how.ok => ToolOutcome::Succeeded,
@@ -370,5 +397,5 @@ fn ends(place: CallPlace, how: &CallEnd) -> Signal {
         Some(Code::ToolCancelled) => ToolOutcome::Cancelled,
         _ => ToolOutcome::Failed,
     };
-    Signal::ToolResult { call: place.to_string(), outcome, summary: how.summary.clone() }
+    Signal::ToolResult { call: place.to_string(), outcome, code: how.code, summary: how.summary.clone() }
 }

@@ -21,7 +21,7 @@ use super::Models;
 use super::ear::Ear;
 use super::gate::Gated;
 use super::left;
-use super::log::{LogCheckpoint, Names, Written, begins_turn, broke_off, cleared, opened, redacted, sum};
+use super::log::{LogCheckpoint, Names, begins_turn, broke_off, cleared, opened, redacted, sum};
 use super::profile::Profile;
 use super::question::{ASK, AskTool, answers};
 use super::told::Told;
@@ -194,11 +194,11 @@ impl NativeSession {
 
     async fn turn(&mut self, go: Go, names: &Arc<Names>) -> RunOutcome {
         let (cancellation, inbox) = self.ear.turn();
-        let begun = left::begun(&self.opened.messages, self.spec.left.as_ref());
-        let written = Written { messages: self.opened.messages.len() as u64, begun };
+        let written = left::written(&self.opened.messages, self.spec.left.as_ref());
         let checkpoint = Arc::new(LogCheckpoint {
             ear: Arc::clone(&self.ear),
             redaction: Arc::clone(&self.spec.redaction),
+            tools: Arc::clone(&self.agent.environment),
             thread: self.thread.clone(),
             before: self.before,
             names: Arc::clone(names),

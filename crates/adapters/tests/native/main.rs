@@ -409,6 +409,37 @@ async fn d02_a_file_that_is_too_large_to_be_edited_stays_whole() {
     live.close().await;
 }
 
+/// A result keeps which error it was, and a call that was refused before it ran is told with its result like any other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d02_the_event_of_a_result_keeps_the_variant_of_its_error() {
+    let native = Native::new().await;
+    let (failed, denied) = (ToolOutcome::Failed, ToolOutcome::Denied);
+    for (call, decide, outcome, code) in [
+        ("list {}", Decide::Approve, ToolOutcome::Succeeded, None),
+        (r#"read {"path": "none.txt"}"#, Decide::Approve, failed, Some(Code::ToolExecutionFailed)),
+        (r#"read {"path": 3}"#, Decide::Approve, failed, Some(Code::ToolInvalidArguments)),
+        (r#"ask {"question": 3}"#, Decide::Approve, failed, Some(Code::ToolInvalidArguments)),
+        (r#"fly {"to": "moon"}"#, Decide::Approve, failed, Some(Code::ToolNotFound)),
+        (r#"read {"path": "../a"}"#, Decide::Approve, denied, Some(Code::ToolDenied)),
+        (r#"shell {"command": "ls"}"#, Decide::Deny, denied, Some(Code::ToolDenied)),
+    ] {
+        let stage = Stage::new(&native);
+        let recorder = Recorder::new();
+        let part = native.part_of(&format!("[[scenario:tool {call}]]"));
+        let mut live = stage.fresh(&native, &part, &recorder).await;
+        live.turn_over(decide, 1).await;
+        live.close().await;
+        let told = recorder.signals().into_iter().filter_map(|signal| match signal {
+            Signal::ToolCall { call, tool, .. } => Some((call, Err(tool))),
+            Signal::ToolResult { call, outcome, code, .. } => Some((call, Ok((outcome, code)))),
+            _ => None,
+        });
+        let (tool, of) = (call.split(' ').next().unwrap().to_owned(), "2.0".to_owned());
+        let expected = [(of.clone(), Err(tool)), (of, Ok((outcome, code)))];
+        assert_eq!(told.collect::<Vec<_>>(), expected, "{call}");
+    }
+}
+
 /// What the model read of the last call, as JSON.
 async fn read_of(native: &Native, stage: &Stage, task: &str) -> serde_json::Value {
     let recorder = Recorder::new();

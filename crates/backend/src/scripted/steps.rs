@@ -229,7 +229,7 @@ impl Player {
 }
 
 fn result(call: String, outcome: ToolOutcome, summary: String) -> Signal {
-    Signal::ToolResult { call, outcome, summary }
+    Signal::ToolResult { call, outcome, code: None, summary }
 }
 
 fn failed(message: String) -> Done {

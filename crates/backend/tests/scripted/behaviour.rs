@@ -134,7 +134,7 @@ async fn a_command_is_asked_for_run_and_its_output_and_end_are_told() {
     };
     assert_eq!((printed(Stream::Stdout).as_str(), printed(Stream::Stderr).as_str()), ("größe", "oh\n"));
     let (call, summary) = ("call-1.1".into(), "exit code 3".into());
-    let result = Signal::ToolResult { call, outcome: ToolOutcome::Failed, summary };
+    let result = Signal::ToolResult { call, outcome: ToolOutcome::Failed, code: None, summary };
     assert_eq!(signals[signals.len() - 2..], [result, over()]);
 }
 
@@ -175,7 +175,7 @@ async fn a_file_is_written_beneath_the_directory_and_told_as_a_patch() {
         signals[signals.len() - 3..],
         [
             Signal::Patch { files: vec!["a/b.md".into()], summary: "wrote a/b.md".into() },
-            Signal::ToolResult { call, outcome: ToolOutcome::Succeeded, summary },
+            Signal::ToolResult { call, outcome: ToolOutcome::Succeeded, code: None, summary },
             over(),
         ]
     );

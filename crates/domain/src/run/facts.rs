@@ -511,6 +511,9 @@ pub struct ToolResult {
     pub call: String,
     /// How it went.
     pub outcome: ToolOutcome,
+    /// The code of the error that ended it, where the agent is ours and one did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub code: Option<Code>,
     /// What came of it, in a line.
     pub summary: String,
 }

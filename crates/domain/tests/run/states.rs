@@ -201,6 +201,7 @@ fn notes() -> Vec<RunEvent> {
         RunEvent::ToolResult(ToolResult {
             call: "c".into(),
             outcome: ToolOutcome::Succeeded,
+            code: None,
             summary: "exit 0".into(),
         }),
         RunEvent::FileRead(FileRead { path: "a".into() }),

@@ -14,7 +14,12 @@ fn output(stream: Stream, text: &str) -> Signal {
 }
 
 fn result() -> Signal {
-    Signal::ToolResult { call: "c".to_owned(), outcome: ToolOutcome::Succeeded, summary: "done".to_owned() }
+    Signal::ToolResult {
+        call: "c".to_owned(),
+        outcome: ToolOutcome::Succeeded,
+        code: None,
+        summary: "done".to_owned(),
+    }
 }
 
 fn turn_ended() -> Signal {

@@ -307,7 +307,7 @@ pub fn call(name: &str, idempotent: bool) -> Report {
 
 pub fn result(name: &str) -> Report {
     let (call, outcome, summary) = (name.to_owned(), ToolOutcome::Succeeded, "done".to_owned());
-    Report::Signal(Signal::ToolResult { call, outcome, summary })
+    Report::Signal(Signal::ToolResult { call, outcome, code: None, summary })
 }
 
 pub fn turn_ended() -> Report {

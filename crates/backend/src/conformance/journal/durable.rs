@@ -35,7 +35,8 @@ pub async fn j05_what_is_recorded_is_durable_when_record_returns(bench: &dyn Jou
         let (outcome, summary) = (ToolOutcome::Succeeded, "done".to_owned());
         let output =
             Signal::ToolOutput { call: call(number), stream: Stream::Stdout, text: "7\n".to_owned() };
-        desk.recorded(vec![output, Signal::ToolResult { call: call(number), outcome, summary }]).await;
+        desk.recorded(vec![output, Signal::ToolResult { call: call(number), outcome, code: None, summary }])
+            .await;
         let durable = facts(bench).await;
         let over = matches!(durable.last(), Some(RunEvent::ToolResult(last)) if last.call == call(number));
         assert!(over, "a step's result is not durable: {durable:#?}");

@@ -65,7 +65,7 @@ fn with_secret(number: usize, secret: &str) -> Vec<Signal> {
         },
         Signal::ToolOutput { call: call.clone(), stream: Stream::Stdout, text: text() },
         Signal::ToolOutput { call: call.clone(), stream: Stream::Stderr, text: text() },
-        Signal::ToolResult { call, outcome: ToolOutcome::Succeeded, summary: text() },
+        Signal::ToolResult { call, outcome: ToolOutcome::Succeeded, code: None, summary: text() },
         Signal::FileRead { path: format!("notes/{secret}") },
         Signal::Patch { files: vec![format!("notes/{secret}")], summary: text() },
         Signal::Degraded { reason: text() },
@@ -96,7 +96,7 @@ pub async fn b09_pieces_of_text_are_put_together_and_nothing_of_the_text_is_miss
     .await;
     desk.recorded(pieces.iter().map(output).collect()).await;
     let (outcome, summary) = (ToolOutcome::Succeeded, "done".to_owned());
-    desk.recorded(vec![Signal::ToolResult { call: call.clone(), outcome, summary }]).await;
+    desk.recorded(vec![Signal::ToolResult { call: call.clone(), outcome, code: None, summary }]).await;
 
     let durable = facts(bench).await;
     let said = said(&durable, &item);

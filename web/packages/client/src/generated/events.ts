@@ -901,6 +901,8 @@ export interface ToolResult {
   call: string;
   /** How it went. */
   outcome: ToolOutcome;
+  /** The code of the error that ended it, where the agent is ours and one did. */
+  code?: Code;
   /** What came of it, in a line. */
   summary: string;
 }
