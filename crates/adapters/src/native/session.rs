@@ -253,6 +253,8 @@ impl NativeSession {
                 let ending = Ending::Blocked { code: Code::PermissionDenied, message: reason };
                 (vec![Signal::Ended { ending }], true)
             }
+            // Whether the last step is durable is the journal's to say, and the log's to whoever goes on from it.
+            TerminationReason::Failed { code: Code::StorageCommitUnknown, .. } => return Ok(true),
             TerminationReason::Failed { code, message } => {
                 let ending = Ending::Failed { failure_kind: kind(code), message, cause: Some(code) };
                 (vec![Signal::Ended { ending }], true)

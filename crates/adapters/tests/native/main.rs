@@ -208,6 +208,38 @@ async fn j05_an_interrupt_while_the_hub_is_slow_records_no_step_twice() {
     live.close().await;
 }
 
+#[tokio::test]
+async fn j05_an_interrupt_while_the_hub_records_nothing_stops_the_session_and_fails_no_run() {
+    let native = Native::new().await;
+    let stage = Stage::new(&native);
+    let part = native.part_of(r#"[[scenario:tool shell {"command": "echo - >> marker"}]]"#);
+    let is_result = |signal: &Signal| matches!(signal, Signal::ToolResult { .. });
+    let recorder = Recorder::with(When::Has(is_result), What::Hold(Kept::Yes));
+    let mut live = stage.fresh(&native, &part, &recorder).await;
+    assert!(live.held(Decide::Approve).await);
+    live.interrupt().await;
+    // From here on nothing happens but that time passes: all that the session has for a step that does not become durable.
+    tokio::time::pause();
+    (&mut live.session.task).await.unwrap();
+    tokio::time::resume();
+    recorder.release();
+    let told = recorder.signals();
+    let over = |signal: &Signal| matches!(signal, Signal::Ended { .. } | Signal::TurnEnded { .. });
+    assert!(!told.iter().any(over), "what became of it is not known: {told:#?}");
+
+    // The hub opens it again, and says again what was not heard.
+    let next = Recorder::new();
+    let mut live = stage.open(&native, &part, resumed(&part, true), &next).await;
+    live.interrupt().await;
+    live.turn_over(Decide::Wait, 1).await;
+    let told = next.signals();
+    assert!(
+        matches!(told.last(), Some(Signal::TurnEnded { outcome: TurnOutcome::Interrupted })),
+        "{told:#?}"
+    );
+    live.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn j01_a_question_of_the_agent_waits_for_its_answer_also_over_the_death_of_its_process() {
     let native = Native::new().await;
