@@ -25,7 +25,7 @@ use super::told::BEGUN_ANEW;
 /// What belongs to the run, and what to its thread, in the record of a conversation.
 const RUN: &str = "run/";
 const THREAD: &str = "thread/";
-/// Where the turn stands: how often its model was asked, what it cost, also with the turns before, and how long it took.
+/// Where the turn stands: how many steps it began, how often its model was asked, what it cost, also with the turns before, and how long it took.
 const RECORD: &str = "loop/record";
 /// The answer that is being told, by its name. It is over where messages follow.
 const TOLD: &str = "loop/told";
@@ -309,6 +309,8 @@ pub(super) fn opened(history: &[ThreadRecorded], resumed: bool) -> Result<(Opene
 #[serde(rename_all = "camelCase")]
 struct Stands {
     rounds: u32,
+    #[serde(default)]
+    steps: u32,
     usage: RecordedUsage,
     /// What the turns before it cost.
     #[serde(default)]
@@ -318,14 +320,14 @@ struct Stands {
 
 impl Stands {
     fn record(self) -> RunRecord {
-        let Stands { rounds, usage, elapsed_ms, .. } = self;
-        RunRecord { rounds, usage, elapsed_ms, ..RunRecord::default() }
+        let Stands { rounds, steps, usage, elapsed_ms, .. } = self;
+        RunRecord { rounds, steps, usage, elapsed_ms, ..RunRecord::default() }
     }
 }
 
 fn stands(record: &RunRecord, before: RecordedUsage) -> Value {
-    let RunRecord { rounds, usage, elapsed_ms, .. } = record.clone();
-    serde_json::to_value(Stands { rounds, usage, before, elapsed_ms }).unwrap_or_default()
+    let RunRecord { rounds, steps, usage, elapsed_ms, .. } = record.clone();
+    serde_json::to_value(Stands { rounds, steps, usage, before, elapsed_ms }).unwrap_or_default()
 }
 
 /// What the log has of a turn that begins: nothing but what the run cost before.

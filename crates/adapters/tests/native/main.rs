@@ -178,6 +178,15 @@ async fn d16_what_a_turn_has_used_of_its_limits_outlives_its_process() {
         _ => None,
     });
     assert!(used.is_some_and(|used| used > 0), "what it cost before its process died counts: {used:?}");
+    let stands = |signals: &[Signal]| {
+        let recorded = signals.iter().rev().find_map(|signal| match signal {
+            Signal::Thread(recorded) => recorded.state.get("loop/record"),
+            _ => None,
+        });
+        recorded.and_then(|recorded| recorded["steps"].as_u64())
+    };
+    // The second process asks nothing: it makes the call that the first one left.
+    assert_eq!((stands(&recorder.signals()), stands(&told)), (Some(1), Some(2)), "steps are counted on");
     live.close().await;
 }
 
