@@ -70,6 +70,12 @@ impl Profile {
         if let Some(unknown) = tools.iter().find(|tool| !TOOLS.contains(&tool.as_str())) {
             return Err(format!("there is no tool \"{unknown}\"; there are {}", TOOLS.join(", ")));
         }
+        let is_steered = text("temperature").is_some() && text("effort").is_some();
+        if is_steered && profile.wire == Speaks::Messages {
+            return Err(
+                "temperature and effort do not go together on messages: a model that thinks takes no temperature there".to_owned()
+            );
+        }
         Ok(Profile {
             name: profile.profile.clone(),
             base_url: profile.base_url.clone().or(profile.wire.base_url().map(str::to_owned)),
@@ -227,6 +233,12 @@ mod tests {
             let error = Profile::read(&profile(settings)).unwrap_err();
             assert!(error.starts_with(said), "{error}");
         }
+        let steered = profile(&[("temperature", "1"), ("effort", "low")]);
+        assert!(Profile::read(&steered).is_ok());
+        let steered = BackendProfile { wire: Speaks::Messages, ..steered };
+        assert!(
+            Profile::read(&steered).unwrap_err().starts_with("temperature and effort do not go together")
+        );
         let without = BackendProfile { model: None, ..profile(&[]) };
         assert!(Profile::read(&without).unwrap_err().contains("[backend.mine]"));
     }

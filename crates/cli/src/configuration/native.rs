@@ -32,6 +32,13 @@ pub(super) fn check(values: &Values, id: &str) -> Result<(), Problem> {
         let key = key(id, stray.key);
         return Err(wrong(values, &key, Fault::OnlyNative { key: key.clone() }));
     }
+    let temperature = key(id, "temperature");
+    let is_said = |name: &str| values.contains_key(&key(id, name));
+    let is_messages =
+        values.get(&key(id, "provider.wire")).is_some_and(|wire| wire.value == Wire::Messages.as_str());
+    if native && is_messages && is_said("effort") && is_said("temperature") {
+        return Err(wrong(values, &temperature, Fault::NoThought { key: temperature.clone() }));
+    }
     let taken = format!("backend.{id}.kind");
     match native && values.contains_key(&taken) {
         true => Err(wrong(values, &key(id, "backend"), Fault::NameTaken { key: format!("agent.{id}") })),

@@ -53,6 +53,10 @@ pub(crate) enum Fault {
         "\"{key}\" is an agent of its own and has a backend profile of its name: there is another [backend] so called"
     )]
     NameTaken { key: String },
+    #[error(
+        "\"{key}\" goes with no \"effort\" where the provider speaks messages: a model that thinks takes no temperature there; leave one of them out"
+    )]
+    NoThought { key: String },
     #[error("\"{key}\" names no {what}{hint}")]
     UnknownName { key: String, what: &'static str, hint: Hint },
     #[error("\"{key}\" can only be given as {variable}: it holds a password, which belongs in no file")]

@@ -275,9 +275,10 @@ fn file() -> impl Strategy<Value = String> {
         }
     };
     let keys = setting::SETTINGS.iter().filter(|setting| !matches!(setting.key, "database_url"));
-    // The one agent of ours is always whole.
+    // The one agent of ours is always whole, and on one wire no temperature goes with an effort.
     let keys = keys.filter(|setting| {
-        setting.section != setting::Section::Agent || !matches!(setting.key, "model" | "provider.base_url")
+        setting.section != setting::Section::Agent
+            || !matches!(setting.key, "model" | "provider.base_url" | "temperature")
     });
     let keys = keys.flat_map(|setting| {
         let names: &[&str] = match setting.section {

@@ -82,6 +82,10 @@ fn what_is_wrong_with_an_agent_of_ours_is_told_with_its_line() {
             "4: \"agent.x.temperature\": expected a number from 0 to 2, as in 0.2",
         ),
         (
+            "[agent.x]\nbackend = \"native\"\nmodel = \"m\"\neffort = \"low\"\ntemperature = 1\nprovider.wire = \"messages\"\n",
+            "5: \"agent.x.temperature\" goes with no \"effort\" where the provider speaks messages",
+        ),
+        (
             "[backend.x]\nkind = \"native\"\n[agent.x]\nbackend = \"native\"\nmodel = \"m\"\n",
             "4: \"agent.x\" is an agent of its own and has a backend profile of its name: there is another [backend] so called",
         ),
