@@ -269,13 +269,13 @@ table! {
     BuildValidationFailed "build.validation_failed" Permanent 500 1 INTERNAL AfterRecovery
         "Correct the setting that the message names and build again."
     BuildDiscoveryFailed "build.discovery_failed" Permanent 502 1 UNAVAILABLE AfterRecovery
-        "Check that the address of the remote agent answers, then build again."
+        "Check that the folder or file can be read, or that the address of the remote agent answers, then build again."
 
     ["Agent runtime: running"]
     RuntimeState "runtime.state" Permanent 500 1 INTERNAL AfterRecovery
         "Follow the recovery of the `state.*` error that it carries."
     RuntimeThreadAlreadyRunning "runtime.thread_already_running" Conflict 409 1 CONFLICT AfterRecovery
-        "Wait until the thread's current run ends, or cancel it, then start again."
+        "Wait until the thread's current run ends, or cancel it, then start again; resume or recover a run that was killed."
     RuntimeAgentNotFound "runtime.agent_not_found" Permanent 404 1 NOT_FOUND No
         "Start the run with the id of a registered agent."
     RuntimeResolveFailed "runtime.resolve_failed" Permanent 500 1 FAILED AfterRecovery
