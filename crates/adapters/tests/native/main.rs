@@ -450,6 +450,18 @@ async fn d02_a_file_that_is_too_large_to_be_edited_stays_whole() {
     live.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b09_all_that_a_command_prints_is_told() {
+    let native = Native::new().await;
+    let signals = native.played(r#"[[scenario:tool shell {"command": "seq 1 40000"}]]"#).await;
+    let printed = signals.iter().filter_map(|signal| match signal {
+        Signal::ToolOutput { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    let all: String = (1..=40_000).map(|n| format!("{n}\n")).collect();
+    assert!(printed.collect::<String>() == all, "nothing of {} bytes is missing", all.len());
+}
+
 /// A result keeps which error it was, and a call that was refused before it ran is told with its result like any other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d02_the_event_of_a_result_keeps_the_variant_of_its_error() {

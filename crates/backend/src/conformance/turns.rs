@@ -146,7 +146,7 @@ pub async fn b09_every_signal_and_every_batch_is_bounded(bench: &dyn Bench) {
     }
 }
 
-pub(super) fn chatter_bytes(signals: &[Signal]) -> usize {
+fn chatter_bytes(signals: &[Signal]) -> usize {
     let said = signals.iter().map(|signal| match signal {
         Signal::Delta { text, .. } | Signal::ToolOutput { text, .. } => text.len(),
         _ => 0,
