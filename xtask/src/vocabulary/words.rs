@@ -62,4 +62,6 @@ pub(crate) const OTHERWISE: &[&str] = &[
     "production jobs",
     // The name of a surface.
     "json runner",
+    // A builtin of shells.
+    "jobs -x",
 ];

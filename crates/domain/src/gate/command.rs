@@ -4,7 +4,9 @@
 //! could name is marked [`Opening::Opaque`]. It runs nothing, looks at no file and knows no variable's value. Which commands are
 //! harmless is not decided here.
 
+mod builtins;
 mod heredoc;
+mod options;
 mod quoting;
 mod reader;
 mod wrappers;
@@ -85,45 +87,66 @@ pub struct Assignment {
 impl Assignment {
     /// Whether it can change which program runs, or what a program that is named here does.
     pub fn is_dangerous(&self) -> bool {
-        const NAMES: [&str; 16] = [
-            "PATH",
-            "BASH_ENV",
-            "ENV",
-            "IFS",
-            "SHELLOPTS",
-            "BASHOPTS",
-            "PS4",
-            "CDPATH",
-            "PAGER",
-            "EDITOR",
-            "VISUAL",
-            "BROWSER",
-            "PROMPT_COMMAND",
-            "ZDOTDIR",
-            "HOME",
-            "LESSOPEN",
-        ];
-        const PREFIXES: [&str; 15] = [
-            "LD_",
-            "DYLD_",
-            "GIT_",
-            "BASH_FUNC_",
-            "PYTHON",
-            "NODE_",
-            "PERL",
-            "RUBY",
-            "JAVA_TOOL_",
-            "RUSTC",
-            "CARGO_",
-            "NPM_CONFIG_",
-            "npm_config_",
-            "GCONV_",
-            "SSH_",
-        ];
-        NAMES.contains(&self.name.as_str())
-            || PREFIXES.iter().any(|prefix| self.name.starts_with(prefix))
-            || self.value.literal().is_some_and(runs_as_number)
+        is_dangerous_name(&self.name) || self.value.literal().is_some_and(runs_as_number)
     }
+}
+
+/// Whether a variable of this name can change which program runs, or what a program does; or is a number to a shell, which
+/// evaluates what it is set to.
+fn is_dangerous_name(name: &str) -> bool {
+    const NAMES: [&str; 24] = [
+        "PATH",
+        "ENV",
+        "IFS",
+        "SHELL",
+        "SHELLOPTS",
+        "PS4",
+        "CDPATH",
+        "BROWSER",
+        "PROMPT_COMMAND",
+        "ZDOTDIR",
+        "HOME",
+        "TAR_OPTIONS",
+        "MAKEFLAGS",
+        "MAKEFILES",
+        "GOFLAGS",
+        // The same as `PATH` to some shells.
+        "path",
+        "fpath",
+        "VISUAL",
+        "OPTIND",
+        "HISTCMD",
+        "RANDOM",
+        "SECONDS",
+        "LINENO",
+        "SRANDOM",
+    ];
+    const PREFIXES: [&str; 20] = [
+        "BASH",
+        "LD_",
+        "DYLD_",
+        "GIT_",
+        "PYTHON",
+        "NODE_",
+        "PERL",
+        "RUBY",
+        "LUA_",
+        "JAVA_TOOL_",
+        "RUSTC",
+        "CARGO_",
+        "NPM_CONFIG_",
+        "npm_config_",
+        "GCONV_",
+        "SSH_",
+        "XDG_",
+        "RSYNC_",
+        "LESS",
+        "OPENSSL_",
+    ];
+    const SUFFIXES: [&str; 2] = ["PAGER", "EDITOR"];
+    NAMES.contains(&name)
+        || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
 /// Whether a shell runs a command when it takes the text for a number, or for the name of a variable.

@@ -55,6 +55,9 @@ fn c11_a_line_is_every_command_that_it_can_run() {
     check("! a", &["a"]);
     check("time -p a -p", &["a -p"]);
     check("time a", &["a"]);
+    check("time -- a -p", &["a -p"]);
+    check("time -p -- a", &["a"]);
+    check("time -- -p a", &["-p a"]);
     check("if a; then b; elif c; then d; else e; fi", &["a", "b", "c", "d", "e"]);
     check("while a; do b; done", &["a", "b"]);
     check("until a\ndo b\ndone", &["a", "b"]);
@@ -68,7 +71,6 @@ fn c11_a_line_is_every_command_that_it_can_run() {
     check("f () { a; }", &["a"]);
     check("function f { a; }", &["a"]);
     check("function f () { a; }", &["a"]);
-    check("coproc a", &["a"]);
     check("echo if then", &["echo if then"]);
     check("'if' a", &["if a"]);
     check("a#b #c", &["a#b"]);
@@ -128,13 +130,43 @@ fn c11_substitutions_are_commands_too() {
     check("$(a)", &["a", "! ?$(a)"]);
     check("x=$(a)", &["a", "x=?$(a)"]);
     check("a '$(b)' \\$\\(b\\)", &["a $(b) $(b)"]);
-    check("a $((1 + (2 * $x)))", &["a ?$((1 + (2 * $x)))"]);
+    check("a $((1 + (2 * 3)))", &["a ?$((1 + (2 * 3)))"]);
     check("a > $(b)", &["b", "a >?$(b)"]);
     check("a \"$'b'\" \"c$\"", &["a $'b' c$"]);
     check("a \"$$(b)\"", &["a ?\"$$(b)\""]);
     check("a ${x:-\\$(b)}", &["a ?${x:-\\$(b)}"]);
     check("a ${x:-'}'} ${x:-\"}\"} b", &["a ?${x:-'}'} ?${x:-\"}\"} b"]);
-    check("and more $((1 + $_x)) b", &["and more ?$((1 + $_x)) b"]);
+    check("and more $((1 + 2)) b", &["and more ?$((1 + 2)) b"]);
+    for word in [
+        "${x}",
+        "${1}",
+        "${10}",
+        "${?}",
+        "${#}",
+        "${#x}",
+        "${!}",
+        "${@:1}",
+        "${*}",
+        "${x[1]}",
+        "${x[@]}",
+        "${x[*]:1}",
+        "${#x[@]}",
+        "${x:1}",
+        "${x: -1:2}",
+        "${x:-y}",
+        "${x:+y}",
+        "${x:?y}",
+        "${x:=y}",
+        "${x=y}",
+        "${x-y}",
+        "${x/y/@}",
+        "${x%y}",
+        "${x^^}",
+        "${PATH:-x}",
+        "${x_1}",
+    ] {
+        check(&format!("a {word}"), &[&format!("a ?{word}")]);
+    }
     check("a ${x:-<(b)} ${x:-<b}", &["b", "a ?${x:-<(b)} ?${x:-<b}"]);
     check("a \"${x:-<(b)}\"", &["a ?\"${x:-<(b)}\""]);
 }
@@ -217,26 +249,6 @@ fn c11_assignments_before_a_command_are_kept() {
 }
 
 #[test]
-fn c11_variables_that_change_what_runs_are_dangerous() {
-    #[track_caller]
-    fn dangerous(line: &str, expected: bool) {
-        let parsed = parse(line).unwrap();
-        assert_eq!(parsed.last().unwrap().assignments[0].is_dangerous(), expected, "{line}");
-    }
-    for name in
-        ["PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "ENV", "IFS", "GIT_SSH_COMMAND", "PYTHONPATH"]
-    {
-        dangerous(&format!("{name}=x a"), true);
-    }
-    for name in ["X", "PATHS", "RUST_LOG", "CI", "xLD_"] {
-        dangerous(&format!("{name}=x a"), false);
-    }
-    dangerous("X='a[$(rm x)]' a", true);
-    dangerous("X='`rm x`' a", true);
-    dangerous("X=$(rm x) a", false);
-}
-
-#[test]
 fn c11_here_documents_are_read() {
     check("cat <<EOF\n$(a)\n`b`\nEOF\nc", &["cat", "a", "b", "c"]);
     check("cat <<'EOF'\n$(a)\nEOF", &["cat"]);
@@ -284,6 +296,8 @@ fn c11_wrappers_are_opened_up() {
     check("env -S 'X=1 rm -f' x", &["< env -S X=1 rm -f x", "X=1 rm -f x"]);
     check("env --split-string='rm x'", &["< env --split-string=rm x", "rm x"]);
     check("env --unset A rm", &["< env --unset A rm", "rm"]);
+    check("env -- X=1 rm", &["< env -- X=1 rm", "X=1 rm"]);
+    check("env -- -i rm", &["< env -- -i rm", "-i rm"]);
     check("env -S 'a\\_b'", &["! env -S a\\_b"]);
     check("env -C / rm", &["! env -C / rm"]);
     check("env --chdir=/ rm", &["! env --chdir=/ rm"]);
@@ -320,6 +334,9 @@ fn c11_wrappers_are_opened_up() {
     check("trap 'rm x' EXIT", &["< trap rm x EXIT", "rm x"]);
     check("trap -- 'rm x' EXIT", &["< trap -- rm x EXIT", "rm x"]);
     check("trap - EXIT", &["trap - EXIT"]);
+    check("trap EXIT", &["trap EXIT"]);
+    check("trap $x", &["! trap ?$x"]);
+    check("trap -- $x", &["! trap -- ?$x"]);
     check(". ./x", &[". ./x"]);
     check("source <(a)", &["a", "! source ?<(a)"]);
     check("source /dev/stdin", &["! source /dev/stdin"]);
@@ -340,7 +357,7 @@ fn c11_every_option_of_a_wrapper_is_passed_over() {
             assert_eq!(shown(&parsed[1]), expected, "{program} {option}");
         }
     }
-    for name in ["command", "builtin", "nohup", "noglob", "nocorrect", "-", "busybox", "toybox"] {
+    for name in ["command", "builtin", "nohup", "gnohup", "noglob", "nocorrect", "-", "busybox", "toybox"] {
         check(name, &["", "-p", "--"], "rm x");
     }
     check("exec", &["-c", "-l", "-cl", "-a n", "-an"], "rm x");
@@ -397,35 +414,12 @@ fn c11_xargs_and_find_run_what_they_name() {
     check("find . -ok a", &["find . -ok a", "a"]);
     check("find . -okdir a", &["find . -okdir a", "a"]);
     check("find . -exec", &["find . -exec"]);
+    check("find . -exec env -u + a \\;", &["find . -exec env -u + a ;", "< env -u + a", "a"]);
+    check("find . -exec a {} + -exec b \\;", &["find . -exec a {} + -exec b ;", "a ?{}", "b"]);
+    check("find $x -exec a \\;", &["! find ?$x -exec a ;", "a"]);
+    check("find . -name *.md", &["! find . -name ?*.md"]);
+    check("xargs find .", &["< xargs find .", "! find . ?…"]);
     check("find . -exec sh -c 'rm x' \\;", &["find . -exec sh -c rm x ;", "< sh -c rm x", "rm x"]);
-}
-
-#[test]
-fn c11_a_builtin_that_is_told_a_command_is_opaque() {
-    #[track_caller]
-    fn check(line: &str, expected: Opening) {
-        assert_eq!(parse(line).unwrap()[0].opening, expected, "{line}");
-    }
-    // Another name for a command, or a command to call.
-    for line in ["alias a=b", "alias $x", "alias a b=c", "hash -p b a", "hash -rp b a", "enable -f b a"] {
-        check(line, Opening::Opaque);
-    }
-    for line in ["mapfile -C b", "readarray -tC b", "compgen -C b", "complete -C b a", "bind -x b"] {
-        check(line, Opening::Opaque);
-    }
-    // A shell runs what stands in the index of a variable.
-    for line in ["let", "test -v", "[ -v", "[[ -v", "read", "unset", "getopts a", "wait -p", "declare -n"] {
-        check(&format!("{line} 'x[$(b)]'"), Opening::Opaque);
-        check(&format!("{line} 'x[`b`]'"), Opening::Opaque);
-        check(&format!("{line} x=1"), Opening::Plain);
-    }
-    for line in ["typeset", "local", "readonly", "export", "mapfile", "readarray -t", "printf -v"] {
-        check(&format!("{line} 'x[$(b)]=1'"), Opening::Opaque);
-        check(&format!("{line} x=1"), Opening::Plain);
-    }
-    for line in ["alias", "alias a", "hash -r", "hash p", "readarray C", "printf '`a`' v", "echo '$(a)'"] {
-        check(line, Opening::Plain);
-    }
 }
 
 #[test]
@@ -447,9 +441,55 @@ fn c11_what_is_not_understood_is_said() {
         "a $((b) )",
         "a >",
         "a > ;",
+        "coproc a",
+        "coproc a { b; }",
+        "coproc a (b)",
     ] {
         check_unparsed(line, Unparsed::Construct);
     }
+    // What stands in a variable is evaluated, and can run anything.
+    for word in [
+        "$((x))",
+        "$((1 + $x))",
+        "$((1 + $1))",
+        "${x[y]}",
+        "${x[$y]}",
+        "${x[1}",
+        "${x:y}",
+        "${x:$y}",
+        "${x:1:y}",
+        "${!x}",
+        "${!1}",
+        "${x@P}",
+        "${x[@]@P}",
+        "${@@P}",
+        "${x['1']}",
+        "${PATH:=y}",
+        "${PATH=y}",
+        "${GIT_X:=y}",
+        "${^x}",
+        "${}",
+        "${x\\\n@P}",
+    ] {
+        check_unparsed(&format!("a {word}"), Unparsed::Construct);
+        check_unparsed(&format!("a \"{word}\""), Unparsed::Construct);
+    }
+    for line in ["x[y]=1", "x[$y]=1 a", "x[\"1\"]=1", "x[y]+=1", "a {x[y]}>z", "a {x}>z"] {
+        check_unparsed(line, Unparsed::Construct);
+    }
+    // Another program of that name runs, or another file is written, than what stands there.
+    for line in ["for PATH in x; do a; done", "select BASH_CMDS in x; do a; done", "a >!x", "a >>!x"] {
+        check_unparsed(line, Unparsed::Construct);
+    }
+    // A program `time` has options of its own, and some shells end a group or a test without a separator.
+    for line in
+        ["time -o x a", "time -v a", "time -p -p a", "if [[ x ]] { a }", "{ a } b", "a { b", "x=1 a }"]
+    {
+        check_unparsed(line, Unparsed::Construct);
+    }
+    check("a '}' \\{ {}", &["a } { {}"]);
+    check("[[ a ]]", &["[[ a ]]"]);
+    check("[ a ]] b", &["[ a ]] b"]);
     // A shell that does not know `&>` runs `b` here.
     check_unparsed("a &> x b", Unparsed::Construct);
     check_unparsed("&> x b", Unparsed::Construct);

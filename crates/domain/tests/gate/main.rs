@@ -9,6 +9,8 @@
     reason = "a failed expectation fails the test"
 )]
 
+mod bash;
+mod builtins;
 mod commands;
 mod defaults;
 mod edges;

@@ -26,7 +26,7 @@ fn because(rules: &[Rule], line: &str, expected: &Because) {
 }
 
 /// Ways to write, and to wrap, `rm x`.
-const HIDDEN: [&str; 75] = [
+const HIDDEN: [&str; 81] = [
     "rm x",
     "rm",
     "a && rm x",
@@ -78,7 +78,13 @@ const HIDDEN: [&str; 75] = [
     "setsid rm x",
     "time rm x",
     "time -p rm x",
+    "time -- rm x",
+    "time -p -- rm x",
     "/usr/bin/time -v rm x",
+    "env -- X=1 rm x",
+    "genv gnice rm x",
+    "find . -exec env -u + rm x \\;",
+    "ksh93 -c 'rm x'",
     "eval 'rm x'",
     "eval rm x",
     "trap 'rm x' EXIT",
@@ -102,6 +108,68 @@ const HIDDEN: [&str; 75] = [
     "X\\\n=1 rm x",
     "f\\\nor x in 1; do rm x; done",
     "!\\\n rm x",
+];
+
+/// Programs that run the command that stands after them, or in a text that they are given.
+const RUNNERS: [&str; 58] = [
+    "prlimit --nofile=9",
+    "setarch -R",
+    "linux64",
+    "x86_64 -R",
+    "setpriv --no-new-privs",
+    "chrt -i 0",
+    "taskset 1",
+    "numactl -l",
+    "choom -n 0 --",
+    "flock lock",
+    "script -c",
+    "watch",
+    "entr",
+    "parallel",
+    "runuser -u me --",
+    "su -c",
+    "sg me -c",
+    "newgrp",
+    "systemd-run --user",
+    "systemd-inhibit",
+    "run0",
+    "gosu me",
+    "unshare -r",
+    "nsenter -t 1",
+    "chroot /",
+    "gchroot /",
+    "bwrap --bind / /",
+    "firejail",
+    "faketime now",
+    "eatmydata",
+    "catchsegv",
+    "strace",
+    "ltrace",
+    "gdb --args",
+    "gdbserver :1",
+    "valgrind",
+    "perf stat",
+    "xvfb-run",
+    "dbus-run-session --",
+    "dbus-launch",
+    "ssh-agent",
+    "gpg-agent --daemon",
+    "start-stop-daemon --start --exec",
+    "unbuffer",
+    "rlwrap",
+    "chronic",
+    "tini --",
+    "ip netns exec a",
+    "coreutils --coreutils-prog=rm",
+    "/lib64/ld-linux-x86-64.so.2 /bin/rm",
+    "/lib/ld-musl-x86_64.so.1 /bin/rm",
+    "/proc/self/exe -c",
+    "/dev/fd/3",
+    "jobs -x",
+    "repeat 2",
+    "emulate sh -c",
+    "coproc x {",
+    "time -o x",
 ];
 
 #[test]
@@ -152,6 +220,10 @@ fn c11_what_cannot_be_known_is_denied_if_it_mentions_a_denied_program() {
     }
     for line in ["alias a=rm\na x", "hash -p /bin/rm a; a x", "let 'x[$(rm y)]'", "mapfile -C rm <<< x"] {
         because(&rules, line, &Because::Mentions { id: "deny shell rm *".to_owned() });
+    }
+    for program in RUNNERS {
+        because(&rules, &format!("{program} rm x"), &Because::Mentions { id: "deny shell rm *".to_owned() });
+        check(&[allow(Shell, "*")], &format!("{program} rm x"), Ask);
     }
     for line in ["$X confirm rm_x xrm", "case x in x) farm;; esac"] {
         check(&rules, line, Ask);
@@ -481,6 +553,35 @@ fn c11_a_command_may_not_write_protected_paths_or_outside_unless_its_rule_names_
     // Above the root there is only the root.
     because(&rules, "rm /../etc/./x", &Because::Beyond(Beyond::Outside { path: "/etc/x".to_owned() }));
     check(&[allow(Shell, "*"), deny(Write, "/etc/**")], "rm /a/../../etc/x", Deny);
+    for (line, path) in [
+        ("git config alias.x '!rm y'", ".git/config"),
+        ("git config --add core.pager x", ".git/config"),
+        ("git config --unset core.pager", ".git/config"),
+        ("git config --remove-section core", ".git/config"),
+        ("git config -e", ".git/config"),
+        ("git config --edit", ".git/config"),
+        ("git config edit", ".git/config"),
+        ("git config set core.pager x", ".git/config"),
+        ("git config --global core.pager x", "~/.gitconfig"),
+        ("git config -f .gitmodules core.pager x", ".gitmodules"),
+        ("git config --file .gitmodules core.pager x", ".gitmodules"),
+    ] {
+        because(&rules, line, &Because::Protected { path: path.to_owned() });
+    }
+    for line in [
+        "git config core.pager",
+        "git config --get core.pager x",
+        "git config get core.pager",
+        "git config get core.pager x",
+        "git config --list x y",
+        "git config -l --show-origin",
+        "git config list x",
+        "git config",
+        "git config -f x core.pager y",
+        "git diff alias.x y",
+    ] {
+        check(&rules, line, Allow);
+    }
     check(&[allow(Shell, "rm .git/index.lock")], "rm .git/index.lock", Allow);
     check(&[allow(Shell, "rm .git/*")], "rm .git/index.lock", Ask);
     check(&[allow(Shell, "rm *"), allow(Write, ".git/**")], "rm .git/index.lock", Allow);

@@ -1,7 +1,7 @@
 //! Words: quotes, escapes and expansions. What an expansion runs is read as commands; what it becomes is not known.
 
 use super::reader::{ReadWord, Reader, read_into};
-use super::{Unparsed, Word};
+use super::{Unparsed, Word, is_dangerous_name};
 
 /// A word in the making.
 #[derive(Default)]
@@ -171,6 +171,7 @@ impl Reader<'_> {
         if self.peek().is_some_and(|c| c.is_whitespace() || c == '|' || c == '(') {
             return Err(Unparsed::Construct);
         }
+        self.named()?;
         let mut scan = Scan::default();
         loop {
             match self.peek() {
@@ -200,7 +201,51 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads `$((…))` after its brackets, as long as nothing in it can run a command.
+    /// Reads the name in `${…}` and its index, and refuses what a shell evaluates: an index or a place in a text that is not just a
+    /// number, a name that stands in a variable, a text that is a prompt, and setting what changes what runs.
+    fn named(&mut self) -> Result<(), Unparsed> {
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if self.peek() == Some('#') && self.second().is_some_and(is_letter) {
+            self.at += 1;
+        }
+        let start = self.at;
+        while self.peek().is_some_and(is_letter) {
+            self.at += 1;
+        }
+        let name: String = self.chars[start..self.at].iter().collect();
+        if name.is_empty() && (!self.next().is_ok_and(|c| "@*#?-$!".contains(c))) {
+            return Err(Unparsed::Construct);
+        }
+        if self.take("[") && !(self.take("@]") || self.take("*]")) {
+            self.number();
+            if !self.take("]") {
+                return Err(Unparsed::Construct);
+            }
+        }
+        self.whole()?;
+        let evaluated = match (self.peek(), self.second()) {
+            (Some('@'), _) => true,
+            (Some(':'), Some('-' | '+' | '?')) => false,
+            (Some('='), _) | (Some(':'), Some('=')) => is_dangerous_name(&name),
+            (Some(':'), _) => {
+                self.at += 1;
+                self.number();
+                self.peek() != Some('}')
+            }
+            // An indirect name.
+            (next, _) => self.chars[start..self.at] == ['!'] && next != Some('}'),
+        };
+        if evaluated { Err(Unparsed::Construct) } else { Ok(()) }
+    }
+
+    /// Passes over digits and what may stand around them.
+    fn number(&mut self) {
+        while self.peek().is_some_and(|c| c.is_ascii_digit() || matches!(c, ' ' | '-' | ':')) {
+            self.at += 1;
+        }
+    }
+
+    /// Reads `$((…))` after its brackets, as long as nothing in it can run a command; what stands in a variable can.
     fn arithmetic(&mut self) -> Result<(), Unparsed> {
         let mut open = 2;
         while open > 0 {
@@ -212,8 +257,7 @@ impl Reader<'_> {
                         return Err(Unparsed::Construct);
                     }
                 }
-                '$' if self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') => {}
-                c if c.is_ascii_alphanumeric() || " _+-*/%<>=&|!?:,~^".contains(c) => {}
+                c if c.is_ascii_digit() || " +-*/%<>=&|!?:,~^".contains(c) => {}
                 _ => return Err(Unparsed::Construct),
             }
         }

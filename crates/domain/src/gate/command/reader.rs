@@ -1,9 +1,11 @@
 //! From characters to commands: lists, pipelines, groups and redirections.
 //!
 //! Reserved words are passed over and not checked for balance: that can only find more commands than the shell would run, never
-//! fewer. `case`, arithmetic commands and arrays are deliberately not read.
+//! fewer. `case`, `coproc`, arithmetic commands, arrays and computed indices are deliberately not read.
 
-use super::{Assignment, DEPTH_MAX, Input, LINE_CHARS_MAX, PARTS_MAX, SimpleCommand, Unparsed, Word};
+use super::{
+    Assignment, DEPTH_MAX, Input, LINE_CHARS_MAX, PARTS_MAX, SimpleCommand, Unparsed, Word, is_dangerous_name,
+};
 
 /// The commands of one text, not yet opened up, and its here-documents.
 #[derive(Default)]
@@ -163,7 +165,7 @@ impl<'a> Reader<'a> {
     /// Reads one simple command with the reserved words before it.
     fn simple(&mut self, piped: bool) -> Result<(), Unparsed> {
         let mut command = SimpleCommand { piped, ..SimpleCommand::default() };
-        let mut timed = false;
+        let mut timed: &[&str] = &[];
         let mut shells_differ = false;
         loop {
             let before = self.at;
@@ -184,15 +186,25 @@ impl<'a> Reader<'a> {
                 _ => {
                     let read = self.word()?;
                     let redirects = matches!(self.peek(), Some('<' | '>')) && self.second() != Some('(');
-                    if read.is_descriptor() && redirects {
+                    if redirects && read.sets_descriptor() {
+                        return Err(Unparsed::Construct);
+                    } else if redirects && read.is_descriptor() {
                         self.redirection(&mut command)?;
                     } else if shells_differ {
                         // A shell that does not know `&>` ends the command there, and this begins another.
                         return Err(Unparsed::Construct);
                     } else if command.program.is_some() {
+                        // Some shells end a group or a test here, and begin another command.
+                        let ended = tests && command.arguments.last().is_some_and(|last| last.text() == "]]");
+                        if ended || matches!(read.written.as_str(), "{" | "}") {
+                            return Err(Unparsed::Construct);
+                        }
                         command.add(read.word)?;
-                    } else if timed && read.word.text() == "-p" {
-                        timed = false;
+                    } else if let Some(at) = timed.iter().position(|option| *option == read.word.text()) {
+                        timed = &timed[at + 1..];
+                    } else if !timed.is_empty() && read.word.text().starts_with('-') {
+                        // Where `time` is a program, it has options that a shell's own does not know.
+                        return Err(Unparsed::Construct);
                     } else if self.begins(&mut command, read, &mut timed)? {
                         break;
                     }
@@ -210,10 +222,10 @@ impl<'a> Reader<'a> {
         &mut self,
         command: &mut SimpleCommand,
         read: ReadWord,
-        timed: &mut bool,
+        timed: &mut &[&str],
     ) -> Result<bool, Unparsed> {
         if let Some(assignment) = read.assignment() {
-            if self.peek() == Some('(') {
+            if self.peek() == Some('(') || read.is_indexed_by_name() {
                 return Err(Unparsed::Construct);
             }
             command.assignments.push(assignment);
@@ -222,10 +234,11 @@ impl<'a> Reader<'a> {
         // A quoted word is written with its quotes, and so is none of these.
         let reserved = if command.is_empty() { read.written.as_str() } else { "" };
         match reserved {
-            "if" | "then" | "else" | "elif" | "fi" | "while" | "until" | "do" | "done" | "{" | "}" | "!"
-            | "coproc" => Ok(false),
+            "if" | "then" | "else" | "elif" | "fi" | "while" | "until" | "do" | "done" | "{" | "}" | "!" => {
+                Ok(false)
+            }
             "time" => {
-                *timed = true;
+                *timed = &["-p", "--"];
                 Ok(false)
             }
             "for" | "select" => self.loop_words().map(|()| true),
@@ -236,7 +249,8 @@ impl<'a> Reader<'a> {
                 self.take("()");
                 Ok(true)
             }
-            "case" => Err(Unparsed::Construct),
+            // What a coprocess is named or runs depends on the word after the next.
+            "case" | "coproc" => Err(Unparsed::Construct),
             _ => {
                 let mark = self.at;
                 while matches!(self.peek(), Some(' ' | '\t')) {
@@ -258,7 +272,9 @@ impl<'a> Reader<'a> {
         if self.peek() == Some('(') {
             return Err(Unparsed::Construct);
         }
-        self.word()?;
+        if is_dangerous_name(&self.word()?.written) {
+            return Err(Unparsed::Construct);
+        }
         self.blanks();
         let mark = self.at;
         if !(self.take("in") && matches!(self.peek(), None | Some(' ' | '\t' | '\n' | ';' | '\\'))) {
@@ -289,6 +305,10 @@ impl<'a> Reader<'a> {
             return Err(Unparsed::Construct);
         };
         self.whole()?;
+        // Some shells write the file that comes after `>!`, and some one of that name.
+        if self.peek() == Some('!') {
+            return Err(Unparsed::Construct);
+        }
         self.blanks();
         let target = self.word()?;
         match operator {
@@ -336,6 +356,18 @@ fn is_no_file(target: &Word) -> bool {
 impl ReadWord {
     fn is_descriptor(&self) -> bool {
         !self.written.is_empty() && self.written.chars().all(|c| c.is_ascii_digit())
+    }
+
+    /// Whether it names a variable that a redirection after it sets, which can have an index.
+    fn sets_descriptor(&self) -> bool {
+        self.written.starts_with('{') && self.written.ends_with('}')
+    }
+
+    /// Whether it assigns to an index that is not just a number, and so is evaluated.
+    fn is_indexed_by_name(&self) -> bool {
+        let name = self.written.split_once('=').map_or("", |(name, _)| name);
+        let index = name.split_once('[').map_or("", |(_, index)| index);
+        index.trim_end_matches('+').trim_end_matches(']').contains(|c: char| !c.is_ascii_digit())
     }
 
     /// The assignment that this word is where a command begins.

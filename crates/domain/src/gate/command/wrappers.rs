@@ -5,11 +5,10 @@
 
 use std::collections::VecDeque;
 
+use super::builtins::is_told;
+use super::options::run_commands;
 use super::reader::is_name;
-use super::{
-    Assignment, DEPTH_MAX, Input, Opening, PARTS_MAX, SimpleCommand, Unparsed, Word, open_text,
-    runs_as_number,
-};
+use super::{Assignment, DEPTH_MAX, Input, Opening, PARTS_MAX, SimpleCommand, Unparsed, Word, open_text};
 
 /// How a program names the command that it runs.
 struct Wrapper {
@@ -43,13 +42,13 @@ const PLAIN: Wrapper = Wrapper {
 
 const WRAPPERS: [Wrapper; 10] = [
     Wrapper {
-        names: &["command", "builtin", "nohup", "noglob", "nocorrect", "-", "busybox", "toybox"],
+        names: &["command", "builtin", "nohup", "gnohup", "noglob", "nocorrect", "-", "busybox", "toybox"],
         flags: "p",
         ..PLAIN
     },
     Wrapper { names: &["exec"], flags: "cl", valued: "a", ..PLAIN },
     Wrapper {
-        names: &["env"],
+        names: &["env", "genv"],
         flags: "i0v",
         valued: "uS",
         long: &["--ignore-environment", "--null", "--debug"],
@@ -57,7 +56,13 @@ const WRAPPERS: [Wrapper; 10] = [
         assigns: true,
         ..PLAIN
     },
-    Wrapper { names: &["nice"], flags: "0123456789", valued: "n", long_valued: &["--adjustment"], ..PLAIN },
+    Wrapper {
+        names: &["nice", "gnice"],
+        flags: "0123456789",
+        valued: "n",
+        long_valued: &["--adjustment"],
+        ..PLAIN
+    },
     Wrapper {
         names: &["timeout", "gtimeout"],
         flags: "fpv",
@@ -67,8 +72,13 @@ const WRAPPERS: [Wrapper; 10] = [
         operands: 1,
         ..PLAIN
     },
-    Wrapper { names: &["time"], flags: "pv", long: &["--portability", "--verbose"], ..PLAIN },
-    Wrapper { names: &["stdbuf"], valued: "ioe", long_valued: &["--input", "--output", "--error"], ..PLAIN },
+    Wrapper { names: &["time", "gtime"], flags: "pv", long: &["--portability", "--verbose"], ..PLAIN },
+    Wrapper {
+        names: &["stdbuf", "gstdbuf"],
+        valued: "ioe",
+        long_valued: &["--input", "--output", "--error"],
+        ..PLAIN
+    },
     Wrapper { names: &["setsid"], flags: "cfw", long: &["--ctty", "--fork", "--wait"], ..PLAIN },
     Wrapper { names: &["ionice"], flags: "t", valued: "cn", ..PLAIN },
     Wrapper {
@@ -91,54 +101,29 @@ const XARGS: Wrapper = Wrapper {
     ..PLAIN
 };
 
-const SHELLS: [&str; 10] = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "yash", "lksh"];
+const SHELLS: [&str; 18] = [
+    "sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "lksh", "oksh", "pdksh", "rksh", "ash", "rbash",
+    "rzsh", "yash", "posh", "hush", "osh",
+];
 
 /// Programs that run commands in ways that are not read here.
-const OPAQUE: [&str; 44] = [
-    "parallel",
-    "script",
-    "su",
-    "runuser",
-    "pkexec",
-    "flock",
-    "chroot",
-    "unshare",
-    "nsenter",
-    "systemd-run",
-    "taskset",
-    "chrt",
-    "numactl",
-    "strace",
-    "ltrace",
-    "tmux",
-    "screen",
-    "at",
-    "batch",
-    "crontab",
-    "entr",
-    "watch",
-    "proxychains",
-    "proxychains4",
-    "torsocks",
-    "fakeroot",
-    "gdb",
-    "lldb",
-    "valgrind",
-    "perf",
-    "hyperfine",
-    "fish",
-    "csh",
-    "tcsh",
-    "pwsh",
-    "nu",
-    "xonsh",
-    "elvish",
-    "expect",
-    "start-stop-daemon",
-    "bind",
-    "compgen",
-    "complete",
-    "enable",
+#[rustfmt::skip]
+const OPAQUE: [&str; 137] = [
+    "parallel", "script", "su", "runuser", "pkexec", "flock", "chroot", "unshare", "nsenter", "systemd-run",
+    "taskset", "chrt", "numactl", "strace", "ltrace", "tmux", "screen", "at", "batch", "crontab", "entr",
+    "watch", "proxychains", "proxychains4", "torsocks", "fakeroot", "gdb", "lldb", "valgrind", "perf",
+    "hyperfine", "fish", "csh", "tcsh", "pwsh", "nu", "xonsh", "elvish", "expect", "start-stop-daemon",
+    "bind", "compgen", "complete", "enable", "let", "integer", "float", "fc", "history", "repeat",
+    "emulate", "sched", "zpty", "zargs", "autoload", "prlimit", "setarch", "linux32", "linux64", "i386",
+    "i486", "i586", "i686", "x86_64", "uname26", "setpriv", "choom", "uclampset", "schedtool", "cset",
+    "cgexec", "cpulimit", "runcon", "capsh", "aa-exec", "sg", "newgrp", "run0", "gosu", "su-exec",
+    "setuidgid", "chpst", "envdir", "envuidgid", "softlimit", "setlock", "timelimit", "systemd-inhibit",
+    "systemd-cat", "ssh-agent", "gpg-agent", "dbus-run-session", "dbus-launch", "dbus-exec", "xvfb-run",
+    "xinit", "startx", "xterm", "unbuffer", "rlwrap", "chronic", "ifne", "mispipe", "pee", "run-one",
+    "run-parts", "lckdo", "daemonize", "watchexec", "nodemon", "faketime", "catchsegv",
+    "eatmydata", "fakechroot", "proot", "schroot", "bwrap", "firejail", "tini", "dumb-init", "tsocks",
+    "torify", "trickle", "ip", "rr", "heaptrack", "memusage", "sotruss", "uftrace", "trace-cmd",
+    "gdbserver", "qemu-x86_64", "qemu-aarch64", "box64", "wine", "coreutils", "gchroot",
 ];
 
 /// Whether the program is a shell.
@@ -202,6 +187,8 @@ fn contents(command: &SimpleCommand, documents: &[Word]) -> Contents {
         "find" | "gfind" => find(command),
         "eval" => eval(command),
         "trap" => match operands(command) {
+            // One word may become an action and a signal.
+            [action] if action.literal().is_none() => Contents::nothing(Opening::Opaque),
             [action, _, ..] if !action.text().starts_with('-') => Contents::of_word(action),
             _ => Contents::nothing(Opening::Plain),
         },
@@ -212,14 +199,19 @@ fn contents(command: &SimpleCommand, documents: &[Word]) -> Contents {
         "command" if matches!(command.arguments.first().map(Word::text), Some("-v" | "-V")) => {
             Contents::nothing(Opening::Plain)
         }
-        _ if OPAQUE.contains(&name) || is_told(name, &command.arguments) => {
-            Contents::nothing(Opening::Opaque)
-        }
+        _ if is_opaque(name, command) => Contents::nothing(Opening::Opaque),
         _ => match WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name)) {
             Some(wrapper) => wrapped(wrapper, command),
             None => Contents::nothing(Opening::Plain),
         },
     }
+}
+
+/// Whether the program runs commands in ways that are not read here, or is one that only the running system knows.
+fn is_opaque(name: &str, command: &SimpleCommand) -> bool {
+    let is_loader = ["ld-linux", "ld-musl", "ld.so", "ld64.so"].iter().any(|loader| name.starts_with(loader));
+    let is_told = is_told(name, &command.arguments) || run_commands(name, &command.arguments);
+    OPAQUE.contains(&name) || is_loader || is_told || !command.program.as_ref().is_some_and(is_script)
 }
 
 fn wrapped(wrapper: &Wrapper, command: &SimpleCommand) -> Contents {
@@ -254,19 +246,21 @@ impl Wrapper {
     fn rest(&self, arguments: &[Word]) -> Option<Rest> {
         let mut words: VecDeque<Word> = arguments.iter().cloned().collect();
         let mut rest = Rest::default();
+        let mut options_ended = false;
         while let Some(first) = words.front() {
             let Some(text) = first.literal().map(str::to_owned) else {
                 // Where options could still come, an expansion could be one; so it could where an operand is due.
                 return None;
             };
-            if text == "--" {
+            let is_option = text.starts_with('-') && text.len() > 1 && !options_ended;
+            if is_option && text == "--" {
                 words.pop_front();
-                break;
-            } else if text.starts_with("--") {
+                options_ended = true;
+            } else if is_option && text.starts_with("--") {
                 self.long_option(&text, &mut words)?;
             } else if text == "-" && self.assigns {
                 words.pop_front();
-            } else if text.starts_with('-') && text.len() > 1 {
+            } else if is_option {
                 self.letters(&text, &mut words, &mut rest)?;
             } else if let Some((name, value)) = text.split_once('=').filter(|_| self.assigns)
                 && is_name(name)
@@ -361,44 +355,33 @@ fn xargs(command: &SimpleCommand) -> Contents {
 }
 
 fn find(command: &SimpleCommand) -> Contents {
-    let mut found = Contents::nothing(Opening::Plain);
-    let mut words = command.arguments.iter();
+    // A word that expands could become an expression that runs something.
+    let known = command.arguments.iter().all(|word| word.literal().is_some());
+    let mut found = Contents::nothing(if known { Opening::Plain } else { Opening::Opaque });
+    let mut words = command.arguments.iter().peekable();
     while let Some(word) = words.next() {
         if !matches!(word.text(), "-exec" | "-execdir" | "-ok" | "-okdir") {
             continue;
         }
-        let mut inner = words.by_ref().take_while(|word| !matches!(word.text(), ";" | "+")).map(|word| {
-            if word.text().contains("{}") { Word::Expanding(word.text().to_owned()) } else { word.clone() }
-        });
-        if let Some(program) = inner.next() {
-            let arguments = inner.collect();
-            let assignments = command.assignments.clone();
+        let mut inner = Vec::new();
+        while let Some(word) = words.next_if(|word| word.text() != ";") {
+            // Elsewhere a `+` is an argument like any other.
+            if word.text() == "+" && inner.last().is_some_and(|last: &Word| last.text() == "{}") {
+                break;
+            }
+            let is_replaced = word.text().contains("{}");
+            inner.push(if is_replaced { Word::Expanding(word.text().to_owned()) } else { word.clone() });
+        }
+        if let Some((program, arguments)) = inner.split_first() {
             found.commands.push(SimpleCommand {
-                program: Some(program),
-                arguments,
-                assignments,
+                program: Some(program.clone()),
+                arguments: arguments.to_vec(),
+                assignments: command.assignments.clone(),
                 ..SimpleCommand::default()
             });
         }
     }
     found
-}
-
-/// Whether a builtin is told another name for a command, or a text that it runs.
-fn is_told(name: &str, arguments: &[Word]) -> bool {
-    let has = |letter: char| {
-        arguments.iter().map(Word::text).any(|text| text.starts_with('-') && text.contains(letter))
-    };
-    let runs = || arguments.iter().filter_map(Word::literal).any(runs_as_number);
-    match name {
-        "alias" => arguments.iter().any(|word| word.literal().is_none_or(|text| text.contains('='))),
-        "hash" => has('p'),
-        "mapfile" | "readarray" => has('C') || runs(),
-        "printf" => has('v') && runs(),
-        "let" | "test" | "[" | "[[" | "read" | "unset" | "getopts" | "wait" | "declare" | "typeset"
-        | "local" | "readonly" | "export" => runs(),
-        _ => false,
-    }
 }
 
 /// The arguments after `--`, where that comes first.

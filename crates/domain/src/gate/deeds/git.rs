@@ -53,6 +53,26 @@ impl<'a> Git<'a> {
         std::iter::once(self.subcommand).chain(self.arguments).cloned().collect()
     }
 
+    /// The file that `git config` writes, where it does more than read.
+    fn configures(&self) -> Option<Word> {
+        let has = |options: &[&str]| {
+            let is_one = |word: &Word| options.iter().any(|option| word.text().starts_with(option));
+            self.arguments.iter().any(is_one)
+        };
+        let mut operands = self.operands();
+        let first = operands.next().map(Word::text);
+        let reads = has(&["--get", "--list", "-l"]) || matches!(first, Some("get" | "list") | None);
+        let sets = operands.next().is_some() || has(&["--unset", "--remove-section"]);
+        let edits = has(&["--edit", "-e"]) || first == Some("edit");
+        let mut named = self.arguments.iter().skip_while(|word| !matches!(word.text(), "-f" | "--file"));
+        let file = match named.nth(1) {
+            Some(file) => file.clone(),
+            None if has(&["--global"]) => Word::Expanding("~/.gitconfig".to_owned()),
+            None => Word::Literal(".git/config".to_owned()),
+        };
+        (edits || (sets && !reads)).then_some(file)
+    }
+
     fn operands(&self) -> impl Iterator<Item = &'a Word> {
         self.arguments.iter().filter(|word| !word.text().starts_with('-'))
     }
@@ -74,6 +94,9 @@ pub(super) fn deeds(command: &SimpleCommand, deeds: &mut Vec<Deed>) {
             let remote = operands.next().unwrap_or_else(nothing);
             let branch = operands.next().unwrap_or_else(nothing);
             deeds.push(Deed::words(RuleKind::GitPush, vec![remote, branch], &named));
+        }
+        "config" => {
+            deeds.extend(git.configures().map(|file| Deed::path(RuleKind::Write, file, Touch::Named)))
         }
         "rm" | "mv" | "checkout" | "restore" | "clean" => {
             for word in git.operands() {

@@ -12,7 +12,7 @@ const NETWORK: [&str; 26] = [
 ];
 
 /// Programs that run other people's code, or code that the agent wrote.
-const INTERPRETERS: [&str; 53] = [
+const INTERPRETERS: [&str; 63] = [
     "python",
     "pypy",
     "node",
@@ -66,6 +66,16 @@ const INTERPRETERS: [&str; 53] = [
     "pipx",
     "poetry",
     "source",
+    "ed",
+    "ex",
+    "vi",
+    "vim",
+    "nvim",
+    "emacs",
+    "m4",
+    "dc",
+    "gnuplot",
+    "sqlite3",
 ];
 
 /// Programs with the words that make them publish.
