@@ -207,20 +207,42 @@ pub struct Judgement {
     pub risk: Risk,
     /// What else there is to know.
     pub notes: Vec<Note>,
+    /// The rules of scope `once` without which it would not be allowed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    used_up: Vec<String>,
 }
 
 impl Judgement {
     /// The rules that this judgement uses up if it is acted on.
     pub fn rules_used_up(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|part| match &part.because {
-            Because::Rule { id, scope: Scope::Once } => Some(id.as_str()),
-            _ => None,
-        })
+        self.used_up.iter().map(String::as_str)
     }
 }
 
-/// Judges a request.
+/// Judges a request. Of the rules that are good for one time it uses no more than are needed.
 pub fn judge(policy: &Policy, subject: &Subject<'_>, request: &Request) -> Judgement {
+    let mut judgement = judged(policy, subject, request);
+    let permits = |rule: &&Rule| rule.scope() == Scope::Once && rule.effect() == Effect::Allow;
+    let mut once: Vec<&str> = policy.in_force(subject).filter(permits).map(Rule::id).collect();
+    if judgement.effect != Effect::Allow || once.is_empty() {
+        return judgement;
+    }
+    let mut policy = policy.clone();
+    once.dedup();
+    // From the last on, so that of equals the first is used.
+    for id in once.into_iter().rev() {
+        let spared = policy.without_once(id);
+        let other = judged(&spared, subject, request);
+        if other.effect == Effect::Allow {
+            (policy, judgement) = (spared, Judgement { used_up: judgement.used_up, ..other });
+        } else {
+            judgement.used_up.insert(0, id.to_owned());
+        }
+    }
+    judgement
+}
+
+fn judged(policy: &Policy, subject: &Subject<'_>, request: &Request) -> Judgement {
     let judge = Judge { policy, subject };
     let (parts, risk, notes) = match request {
         Request::Shell { command, cwd } => judge.shell(command, cwd),
@@ -234,7 +256,7 @@ pub fn judge(policy: &Policy, subject: &Subject<'_>, request: &Request) -> Judge
         Some(part) => (part.effect, part.because.clone()),
         None => (Effect::Deny, Because::Opaque),
     };
-    Judgement { effect, because, parts, risk, notes }
+    Judgement { effect, because, parts, risk, notes, used_up: Vec::new() }
 }
 
 struct Judge<'a> {

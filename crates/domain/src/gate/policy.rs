@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::judge::Subject;
-use super::rule::Rule;
+use super::rule::{Rule, Scope};
 
 /// What is done where no rule speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -59,5 +59,14 @@ impl Policy {
     /// The rules that speak for this subject, the base first.
     pub(super) fn in_force<'a>(&'a self, subject: &'a Subject<'_>) -> impl Iterator<Item = &'a Rule> {
         self.rules.iter().chain(&self.stored).filter(|rule| rule.is_in_force(subject))
+    }
+
+    /// The policy without the rules of this name that are good for one time.
+    pub(super) fn without_once(&self, id: &str) -> Self {
+        let mut policy = self.clone();
+        let stays = |rule: &Rule| rule.scope() != Scope::Once || rule.id() != id;
+        policy.rules.retain(stays);
+        policy.stored.retain(stays);
+        policy
     }
 }

@@ -340,6 +340,53 @@ fn c11_a_rule_for_one_time_is_told_so_that_it_can_be_retired() {
 }
 
 #[test]
+fn c11_a_rule_for_one_time_is_used_up_wherever_something_is_allowed_only_by_it() {
+    let once = |id: &str, kind, matches: Option<&str>| {
+        let text = RuleText::new(Allow, kind, matches);
+        Rule::try_from(RuleText { id: Some(id.to_owned()), scope: Scope::Once, ..text }).unwrap()
+    };
+    #[track_caller]
+    fn check(rules: &[Rule], request: &Request, expected: &[&str]) {
+        let judgement = judge(&policy(rules), &subject(), request);
+        assert_eq!(judgement.effect, Allow, "{judgement}");
+        assert_eq!(judgement.rules_used_up().collect::<Vec<_>>(), expected, "{request:?}");
+        let left: Vec<Rule> = rules.iter().filter(|rule| !expected.contains(&rule.id())).cloned().collect();
+        let after = judge(&policy(&left), &subject(), request);
+        assert_eq!(after.effect == Allow, expected.is_empty(), "{request:?}");
+    }
+    let all = allow(RuleKind::Shell, "*");
+    // What a line does, by a rule for that kind.
+    for (kind, matches, line) in [
+        (RuleKind::Write, Some("out.txt"), "echo a > out.txt"),
+        (RuleKind::Write, Some("/tmp/x"), "touch /tmp/x"),
+        (RuleKind::Write, Some(".env"), "touch .env"),
+        (RuleKind::Network, Some("e.com"), "curl https://e.com"),
+        (RuleKind::GitCommit, None, "git commit -m x"),
+        (RuleKind::Publish, None, "npm publish"),
+        (RuleKind::Deploy, None, "kubectl apply x"),
+        (RuleKind::Any, None, "sh -c 'touch a > b'"),
+    ] {
+        check(&[all.clone(), once("it", kind, matches)], &shell(line), &["it"]);
+    }
+    let push = [all.clone(), allow(RuleKind::Network, "*"), once("it", RuleKind::GitPush, None)];
+    check(&push, &shell("git push origin main"), &["it"]);
+    // A rule for commands that only says what one does, or what it names.
+    check(&[once("it", RuleKind::Shell, Some("curl *")), all.clone()], &shell("curl https://e.com"), &["it"]);
+    check(&[once("it", RuleKind::Shell, Some("rm .env")), all.clone()], &shell("rm .env"), &["it"]);
+    // What is allowed without it uses up nothing, and of equals the first is used.
+    let (first, second) = (once("a", RuleKind::Shell, Some("x")), once("b", RuleKind::Shell, Some("*")));
+    check(&[first.clone(), second.clone(), all.clone()], &shell("x"), &[]);
+    check(&[once("it", RuleKind::Read, None)], &read("a"), &[]);
+    check(&[once("it", RuleKind::Write, None), all], &shell("rm x"), &[]);
+    let both = judge(&policy(&[first.clone(), second.clone()]), &subject(), &shell("x"));
+    assert_eq!(both.rules_used_up().collect::<Vec<_>>(), ["a"]);
+    check(&[first, second], &shell("x; y"), &["b"]);
+    // What is not allowed uses up nothing either.
+    let asked = judge(&policy(&[once("it", RuleKind::Shell, Some("x"))]), &subject(), &shell("x; y"));
+    assert_eq!((asked.effect, asked.rules_used_up().count()), (Ask, 0));
+}
+
+#[test]
 fn c12_the_risk_of_requests() {
     #[track_caller]
     fn risk(request: &Request, expected: Risk) {

@@ -289,6 +289,25 @@ async fn c11_a_rule_for_one_time_allows_one_request_of_all_runs_and_is_reported_
 }
 
 #[tokio::test(start_paused = true)]
+async fn c11_a_rule_for_one_time_allows_one_command_that_does_what_it_says() {
+    let place = Place::new().await;
+    let mut hub = place.link().await;
+    let text = RuleText::new(Effect::Allow, RuleKind::Write, Some("out.txt"));
+    let once = RuleText { id: Some("rul_once".to_owned()), scope: Scope::Once, ..text };
+    let echo = Rule::new(Effect::Allow, RuleKind::Shell, Some("echo *")).unwrap();
+    let stored = vec![echo, Rule::try_from(once).unwrap()];
+    hub.policy(Policy { version: 1, stored, ..Policy::default() }).await;
+    let mut puppet = hub.start(place.open(1)).await;
+    let asking = puppet.ask("a", shell("echo x > out.txt"));
+    let Report::Judged { allowed: true, rule_used, .. } = hub.report().await else {
+        panic!("it was not allowed")
+    };
+    assert_eq!(rule_used.as_deref(), Some("rul_once"));
+    asking.await.unwrap().unwrap();
+    asked(&mut hub, &mut puppet, "b", shell("echo x > out.txt")).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn c12_what_is_too_long_to_be_shown_is_not_asked_about() {
     let place = Place::new().await;
     let mut hub = place.link().await;
