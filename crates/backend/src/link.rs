@@ -380,6 +380,9 @@ pub enum Report {
         risk: Risk,
         /// Why it is asked.
         reason: String,
+        /// What else there is to know.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        notes: Vec<String>,
     },
     /// The edge judged a request by itself.
     Judged {

@@ -76,6 +76,34 @@ fn c11_a_yes_for_the_project_holds_in_every_run_there_and_needs_the_right_to_mak
 }
 
 #[test]
+fn c11_what_only_the_sandbox_bounds_is_said_to_whoever_decides() {
+    let script =
+        "[[turn]]\n[[turn.step]]\nshell = \"python3 x.py | sh\"\n[[turn.step]]\nshell = \"date -u\"\n";
+    let yard = Yard::new("", &[Scripted { name: "clock", profile: "", script }]);
+    let (_hub, api) = yard.up();
+    let run = start(&api, &yard, None);
+    let asked = api.asked(&run, &[]);
+    let note =
+        |program: &str| format!("what `{program}` does is not looked into; only the sandbox bounds it");
+    assert_eq!(asked["notes"], json!([note("python3"), note("sh")]));
+    let events = api.events(&run);
+    let event = events.iter().find(|event| event["type"] == "run.approval.requested").unwrap();
+    assert_eq!(event["payload"]["notes"], asked["notes"]);
+    let id = asked["id"].as_str().unwrap();
+    let shown = yard.home.run(["approvals", "show", id, "--output", "text"]).stdout;
+    assert!(shown.contains(&note("python3")) && shown.contains(&note("sh")), "{shown}");
+    api.approve(&asked);
+    let plain = api.asked(&run, &[id]);
+    assert_eq!(plain["notes"], Value::Null, "there is nothing else to know");
+
+    let arguments = ["run", "look around", "--agent", "clock", "--workspace", yard.place()];
+    let mut terminal = Terminal::of(&mut yard.home.command(arguments));
+    terminal.wait_for("[n] reject > ");
+    let screen = terminal.screen();
+    assert!(screen.contains(&note("python3")), "{screen}");
+}
+
+#[test]
 fn c11_a_rule_is_tried_on_what_agents_asked_for_before_it_is_stored() {
     let yard = Yard::new("", &[CLOCK]);
     let (_hub, api) = yard.up();

@@ -40,6 +40,9 @@ pub struct ApprovalView {
     risk: String,
     /// Why it is asked and not simply done.
     reason: String,
+    /// What else there is to know, as which part only the sandbox bounds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     /// Why it can only be rejected by now: a rule denies it.
     #[serde(skip_serializing_if = "Option::is_none")]
     denied: Option<String>,
@@ -97,6 +100,7 @@ impl ApprovalView {
             digest: asked.digest.clone(),
             risk: asked.risk.to_string(),
             reason: asked.reason.clone(),
+            notes: asked.notes.clone(),
             denied: None,
             workspace: (&asked.workspace).into(),
             agent_id: asked.actor.id.clone(),

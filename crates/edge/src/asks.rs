@@ -22,6 +22,8 @@ pub(crate) const WAITING_MAX: usize = 64;
 pub(crate) const ASKED_MAX: usize = 10_000;
 /// The longest request that a person is shown, as JSON.
 pub(crate) const REQUEST_BYTES_MAX: usize = 256 * 1024;
+/// How many notes go with a request.
+const NOTES_MAX: usize = 16;
 /// How often a request is judged anew because another run used up the rule that allowed it.
 const JUDGED_MAX: usize = 16;
 
@@ -59,7 +61,14 @@ pub(crate) struct Waiting {
 enum Ruling {
     Allowed { reason: String, rule_used: Option<String> },
     Denied { code: Code, reason: String },
-    Asked { risk: Risk, reason: String },
+    Asked(Why),
+}
+
+/// What a person is told about a request beside what it is.
+struct Why {
+    risk: Risk,
+    reason: String,
+    notes: Vec<String>,
 }
 
 fn denied(code: Code, reason: impl Into<String>) -> Ruling {
@@ -85,11 +94,10 @@ impl Asks {
             shown = shortened(shown);
         }
         let (allowed, reason, rule_used) = match self.rule(&request, too_long) {
-            Ruling::Asked { risk, reason } => {
-                return Ok((
-                    self.ask(name, key, (request, shown), redacted, (risk, scribe.line(&reason))),
-                    None,
-                ));
+            Ruling::Asked(why) => {
+                let notes = why.notes.iter().map(|note| scribe.line(note)).collect();
+                let why = Why { reason: scribe.line(&why.reason), notes, ..why };
+                return Ok((self.ask(name, key, (request, shown), redacted, why), None));
             }
             Ruling::Allowed { reason, rule_used } => (true, scribe.line(&reason), rule_used),
             Ruling::Denied { code, reason } => {
@@ -107,12 +115,12 @@ impl Asks {
         key: String,
         (request, shown): (Request, Request),
         redacted: bool,
-        (risk, reason): (Risk, String),
+        Why { risk, reason, notes }: Why,
     ) -> Report {
         let digest = self.key.of_request(&request);
         self.asked.insert(name.clone());
         self.waiting.insert(name.clone(), Waiting { key, request, digest: digest.clone() });
-        Report::Asked { key: name, request: shown, redacted, digest, risk, reason }
+        Report::Asked { key: name, request: shown, redacted, digest, risk, reason, notes }
     }
 
     /// The backend's key of a request that still waits and is still what was asked about; it waits no longer.
@@ -139,10 +147,10 @@ impl Asks {
             );
         }
         match self.judge.judged(request) {
-            Ruling::Asked { .. } if too_long => {
+            Ruling::Asked(_) if too_long => {
                 denied(Code::PermissionDenied, "it must be asked about and is too long to be shown")
             }
-            Ruling::Asked { .. } if self.waiting.len() >= WAITING_MAX || self.asked.len() >= ASKED_MAX => {
+            Ruling::Asked(_) if self.waiting.len() >= WAITING_MAX || self.asked.len() >= ASKED_MAX => {
                 denied(Code::PermissionDenied, "it must be asked about, and too much was asked already")
             }
             ruling => ruling,
@@ -180,11 +188,11 @@ impl Judge {
     /// What a judgement comes to; none when a rule that it relies on was used up meanwhile.
     fn acted_on(&self, judgement: Judgement, subject: &Subject<'_>) -> Option<Ruling> {
         let reason = judgement.because.to_string();
-        let risk = judgement.risk;
+        let asked = |reason| Ruling::Asked(Why { risk: judgement.risk, reason, notes: notes(&judgement) });
         let mut used: Vec<&str> = judgement.rules_used_up().collect();
         used.dedup();
         match (judgement.effect, used.as_slice()) {
-            (Effect::Ask, _) => Some(Ruling::Asked { risk, reason }),
+            (Effect::Ask, _) => Some(asked(reason)),
             (Effect::Deny, _) => Some(denied(Code::PermissionDenied, reason)),
             (Effect::Allow, []) => Some(Ruling::Allowed { reason, rule_used: None }),
             (Effect::Allow, [rule]) => {
@@ -193,8 +201,7 @@ impl Judge {
             }
             // A report can name one rule as used up.
             (Effect::Allow, _) if subject.people_may_be_asked => {
-                let reason = "it would use up more than one rule at a time".to_owned();
-                Some(Ruling::Asked { risk, reason })
+                Some(asked("it would use up more than one rule at a time".to_owned()))
             }
             (Effect::Allow, _) => {
                 Some(denied(Code::PermissionDenied, "it would use up more than one rule at a time"))
@@ -222,6 +229,16 @@ impl Sight for Judge {
                 judged.effect == Effect::Allow && judged.rules_used_up().next().is_none()
             })
     }
+}
+
+/// What else there is to know of a request; of many notes the first.
+fn notes(judgement: &Judgement) -> Vec<String> {
+    let all = judgement.notes.len();
+    let mut notes: Vec<String> = judgement.notes.iter().take(NOTES_MAX).map(ToString::to_string).collect();
+    if all > NOTES_MAX {
+        notes.push(format!("there is as much to say about {} more of its commands", all - NOTES_MAX));
+    }
+    notes
 }
 
 fn holds_our_placeholder(request: &Request) -> bool {

@@ -137,6 +137,7 @@ impl Engine {
                     digest,
                     risk: judgement.risk,
                     reason,
+                    notes: judgement.notes.iter().map(ToString::to_string).collect(),
                     workspace: run.created.workspace.clone(),
                     actor: agent(run),
                     expires_at: now.plus_ms(self.limits().approval_expiry_ms),

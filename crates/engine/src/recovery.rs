@@ -91,6 +91,7 @@ pub(crate) fn reopening(run: &Run, info: &BackendInfo, limits: &Limits, now: Tim
             digest,
             risk: Risk::Medium,
             reason: "The process died during this step, and whether it took effect is unknown.".to_owned(),
+            notes: Vec::new(),
             workspace: run.created.workspace.clone(),
             actor: agent(run),
             expires_at: now.plus_ms(limits.approval_expiry_ms),

@@ -138,7 +138,9 @@ impl Batch<'_> {
 
     /// A request that the gate wants asked: a decision that is held for exactly this answers it, else a person is asked.
     fn asked(&mut self, report: &Report) -> Result<(), EngineError> {
-        let Report::Asked { key, request, redacted, digest, risk, reason } = report else { return Ok(()) };
+        let Report::Asked { key, request, redacted, digest, risk, reason, notes } = report else {
+            return Ok(());
+        };
         let held = |grant: &&Grant| {
             grant.digest == *digest && (grant.used || !self.terms.waiting.contains(&grant.approval_id))
         };
@@ -149,15 +151,15 @@ impl Batch<'_> {
             return Ok(());
         }
         let raw = serde_json::to_value(request)?;
-        let safe = self.terms.redactor.json(raw.clone());
         let asked = ApprovalRequested {
             approval_id: fresh!(ApprovalId, self.now),
             key: key.clone(),
             request: request.clone(),
-            redacted: *redacted || *safe != raw,
+            redacted: *redacted || *self.terms.redactor.json(raw.clone()) != raw,
             digest: digest.clone(),
             risk: *risk,
             reason: reason.clone(),
+            notes: notes.clone(),
             workspace: self.run.created.workspace.clone(),
             actor: agent(&self.run),
             expires_at: self.now.plus_ms(self.terms.limits.approval_expiry_ms),
@@ -380,6 +382,7 @@ impl Batch<'_> {
             digest: digest.clone(),
             risk: Risk::Medium,
             reason: "nothing reaches the workspace itself but by an approved apply".to_owned(),
+            notes: Vec::new(),
             workspace: self.run.created.workspace.clone(),
             actor: agent(&self.run),
             expires_at: self.now.plus_ms(self.terms.limits.approval_expiry_ms),

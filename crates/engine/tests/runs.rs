@@ -712,6 +712,7 @@ async fn c12_a_question_is_answered_by_its_schema() {
         digest: "d".into(),
         risk: Risk::Low,
         reason: "a question".into(),
+        notes: Vec::new(),
     };
     edge.recorded(&open, 4, vec![question]).await;
     let id = only_open(&engine).await.asked.approval_id;
@@ -741,6 +742,7 @@ async fn c12_the_same_answer_again_is_fine_also_where_it_is_stored_without_its_s
         digest: "d".into(),
         risk: Risk::Low,
         reason: "a question".into(),
+        notes: Vec::new(),
     };
     edge.recorded(&open, 4, vec![asked]).await;
     let id = only_open(&engine).await.asked.approval_id;

@@ -264,6 +264,9 @@ impl Screen {
         let risk = one_line(payload["risk"].as_str().unwrap_or_default());
         let reason = one_line(payload["reason"].as_str().unwrap_or_default());
         self.line(&format!("{} {reason} (risk: {risk})", self.paint("1;33", "approval needed:")));
+        for note in payload["notes"].as_array().into_iter().flatten() {
+            self.line(&format!("  {}", one_line(note.as_str().unwrap_or_default())));
+        }
         // Changes stand above it, file by file.
         let changes = payload["request"]["kind"] == "apply";
         for file in payload["request"]["files"].as_array().into_iter().flatten() {

@@ -79,6 +79,7 @@ pub(super) fn approval(approval: &Value) -> Value {
         ("decided", decided),
         ("asked", text(&approval["title"])),
         ("why", text(&approval["reason"])),
+        ("note", joined(approval, "notes", "; ")),
         ("denied", denied),
         ("risk", text(&approval["risk"])),
         ("run", text(&approval["runId"])),

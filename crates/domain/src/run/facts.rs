@@ -190,6 +190,9 @@ pub struct ApprovalRequested {
     pub risk: Risk,
     /// Why it is asked and not simply done.
     pub reason: String,
+    /// What else there is to know, as which part only the sandbox bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Where.
     pub workspace: WorkspaceRef,
     /// The agent that asks.

@@ -64,6 +64,7 @@ fn requested(number: u8) -> RunEvent {
         digest: format!("digest-{number}"),
         risk: Risk::Low,
         reason: "shell commands are asked about".into(),
+        notes: Vec::new(),
         workspace: created().workspace,
         actor: Who::runyard(),
         expires_at: at(60_000),

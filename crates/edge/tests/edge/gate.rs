@@ -80,9 +80,10 @@ async fn c12_what_a_person_must_decide_waits_and_the_decision_is_recorded_as_use
     let run = open.run;
     let mut puppet = hub.start(open).await;
     let asking = puppet.ask("a", shell("make"));
-    let Report::Asked { key, request, redacted, digest, risk, .. } = hub.report().await else {
+    let Report::Asked { key, request, redacted, digest, risk, notes, .. } = hub.report().await else {
         panic!("it was not asked about")
     };
+    assert_eq!(notes, ["what `make` does is not looked into; only the sandbox bounds it"]);
     assert_eq!((key.as_str(), &request, redacted, risk), ("a", &shell("make"), false, Risk::Medium));
     assert_eq!(digest.len(), 64);
     assert_eq!(asking.await.unwrap(), Ok(()), "it waits for the answer and not in record");
@@ -305,6 +306,21 @@ async fn c11_a_rule_for_one_time_allows_one_command_that_does_what_it_says() {
     assert_eq!(rule_used.as_deref(), Some("rul_once"));
     asking.await.unwrap().unwrap();
     asked(&mut hub, &mut puppet, "b", shell("echo x > out.txt")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn c11_no_more_notes_go_with_a_request_than_a_person_reads() {
+    let place = Place::new().await;
+    let mut hub = place.link().await;
+    let puppet = hub.start(place.open(1)).await;
+    let line = |scripts: usize| (0..scripts).map(|number| format!("./{number}.sh;")).collect::<String>();
+    for (key, scripts, expected) in [("a", 16, 16), ("b", 20, 17)] {
+        let _asking = puppet.ask(key, shell(&line(scripts)));
+        let Report::Asked { notes, .. } = hub.report().await else { panic!("it was not asked about") };
+        assert_eq!(notes.len(), expected);
+        let more = notes.iter().any(|note| note == "there is as much to say about 4 more of its commands");
+        assert_eq!(more, scripts == 20, "{notes:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -292,6 +292,7 @@ pub fn asked(key: &str, command: &str) -> Report {
         digest: format!("digest of {command}"),
         risk: Risk::Low,
         reason: "shell commands are asked about".into(),
+        notes: vec!["only the sandbox bounds it".into()],
     }
 }
 

@@ -42,6 +42,8 @@ pub(super) fn shown(approval: &Value, changes: &[String]) -> String {
     let text = |name: &str| one_line(approval[name].as_str().unwrap_or_default());
     let mut lines =
         vec![text("title"), format!("Why it is asked: {} (risk: {})", text("reason"), text("risk"))];
+    let notes = approval["notes"].as_array().into_iter().flatten();
+    lines.extend(notes.map(|note| format!("Note: {}.", one_line(note.as_str().unwrap_or_default()))));
     if approval["redacted"] == true {
         lines.push("What is secret in it is not shown; the placeholders say where it stood.".to_owned());
     }
@@ -239,6 +241,15 @@ mod tests {
             Question::Form { message, .. } => message,
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn what_else_there_is_to_know_stands_above_the_content() {
+        let mut asked = approval(json!({"kind": "shell", "command": "make", "cwd": "."}));
+        asked["notes"] = json!(["only the sandbox bounds it"]);
+        let text = shown(&asked, &[]);
+        let (note, content) = (text.find("Note: only the sandbox bounds it."), text.find("command: make"));
+        assert!(note.is_some() && note < content, "{text}");
     }
 
     #[test]

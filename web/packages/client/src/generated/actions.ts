@@ -249,6 +249,8 @@ export interface ApprovalView {
   risk: string;
   /** Why it is asked and not simply done. */
   reason: string;
+  /** What else there is to know, as which part only the sandbox bounds. */
+  notes?: string[];
   /** Why it can only be rejected by now: a rule denies it. */
   denied?: string;
   /** Where. */

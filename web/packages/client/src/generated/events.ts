@@ -318,6 +318,8 @@ export interface ApprovalRequested {
   risk: Risk;
   /** Why it is asked and not simply done. */
   reason: string;
+  /** What else there is to know, as which part only the sandbox bounds. */
+  notes?: string[];
   /** Where. */
   workspace: WorkspaceRef;
   /** The agent that asks. */
