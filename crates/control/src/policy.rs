@@ -6,7 +6,7 @@ mod preview;
 use runyard_actions::{Action, ActionError, Context, DefinitionError, Issue, action};
 use runyard_domain::gate::{self, Place, Policy, Preset, Request, Subject};
 use runyard_domain::run::Who;
-use runyard_domain::{AgentProfile, Approval};
+use runyard_domain::{AgentProfile, Approval, Network};
 use runyard_engine::{Engine, EngineError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -283,6 +283,7 @@ async fn policy_test(input: Test, ctx: &Context) -> Result<Judged, ActionError> 
             PlaceWord::InPlace => Place::InPlace,
         },
         people_may_be_asked: agent.execution_policy.approval == Approval::Ask,
+        network_is_allowed: agent.execution_policy.network == Network::Allow,
         now: engine.now(),
     };
     let judgement = gate::judge(&policy, &subject, &request);

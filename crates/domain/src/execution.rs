@@ -77,7 +77,7 @@ pub enum Network {
     /// As the gate says.
     #[default]
     Ask,
-    /// Yes.
+    /// Yes, where no rule of the gate asks or denies.
     Allow,
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use runyard_backend::link::Report;
 use runyard_backend::{Answer, Sight};
 use runyard_domain::gate::{self, Effect, Judgement, Place, Policy, Preset, Request, Risk, Subject};
-use runyard_domain::{Approval, Code, ExecutionPolicy, RunId, SessionId};
+use runyard_domain::{Approval, Code, ExecutionPolicy, Network, RunId, SessionId};
 use runyard_redact::holds_placeholder;
 use runyard_store::Clock;
 
@@ -167,6 +167,7 @@ impl Judge {
             session: Some(self.session),
             place: Place::Checkout,
             people_may_be_asked: self.execution.approval == Approval::Ask,
+            network_is_allowed: self.execution.network == Network::Allow,
             now: self.clock.now(),
         }
     }

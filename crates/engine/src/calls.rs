@@ -76,6 +76,8 @@ impl Engine {
             session: Some(run.created.session_id),
             place: Place::Checkout,
             people_may_be_asked: run.created.execution_policy.approval == Approval::Ask,
+            // An action is no connection.
+            network_is_allowed: false,
             now,
         };
         judge(policy, &subject, &request(call))

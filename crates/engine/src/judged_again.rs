@@ -23,6 +23,8 @@ impl Engine {
             session: Some(record.session),
             place: Place::Checkout,
             people_may_be_asked: true,
+            // What is denied is denied either way.
+            network_is_allowed: false,
             now: self.now(),
         };
         let judgement = judge(&self.policy(), &subject, &asked.request);

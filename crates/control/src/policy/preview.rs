@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use runyard_actions::ActionError;
 use runyard_domain::gate::{self, Effect, Place, Policy, Preset, Request, Rule, RuleKind, Subject};
+use runyard_domain::{AgentProfile, Network};
 use runyard_engine::{Engine, PastRequest};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -126,6 +127,8 @@ pub(super) async fn preview(engine: &Engine, rule: &Rule) -> Result<Preview, Act
 struct Change {
     /// The presets of agent profiles, where they are stricter.
     strict: BTreeSet<String>,
+    /// Those whose execution policy allows the network.
+    networked: BTreeSet<String>,
     agent: String,
     workspace: String,
     subject_run: (Option<runyard_domain::RunId>, Option<runyard_domain::SessionId>),
@@ -140,9 +143,12 @@ impl Change {
         let mut after = before.clone();
         after.stored.push(rule.clone());
         let text = rule.text();
-        let agents = engine.catalog().agents.values().filter(|agent| agent.preset == Preset::Strict);
+        let agents = |is_one: fn(&&AgentProfile) -> bool| {
+            engine.catalog().agents.values().filter(is_one).map(|agent| agent.id.clone()).collect()
+        };
         Change {
-            strict: agents.map(|agent| agent.id.clone()).collect(),
+            strict: agents(|agent| agent.preset == Preset::Strict),
+            networked: agents(|agent| agent.execution_policy.network == Network::Allow),
             agent: text.agent.clone().unwrap_or_default(),
             workspace: text.workspace.clone().unwrap_or_default(),
             subject_run: (text.run, text.session),
@@ -161,6 +167,7 @@ impl Change {
             session: past.map_or(self.subject_run.1, |past| Some(past.session)),
             place: Place::Checkout,
             people_may_be_asked: true,
+            network_is_allowed: self.networked.contains(past.map_or(&self.agent, |past| &past.agent)),
             now: self.now,
         };
         // A rule for all agents is shown as it counts for the strictest of them.

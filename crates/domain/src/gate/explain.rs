@@ -86,6 +86,7 @@ impl fmt::Display for Clause {
             Clause::PatchOfNothing => "the patch does not say which files it changes",
             Clause::Shell => "no rule covers the command, and commands are asked about",
             Clause::Network => "no rule covers the connection, and connections are asked about",
+            Clause::NetworkAllowed => "the run's execution policy allows the network",
             Clause::GitCommit => "commits are asked about",
             Clause::GitPush => "pushes are asked about",
             Clause::Publish => "publishing is asked about",

@@ -47,6 +47,7 @@ fn allows(text: &RuleText, request: &Request) -> bool {
         session: None,
         place: Place::InPlace,
         people_may_be_asked: true,
+        network_is_allowed: false,
         now: Timestamp::from_unix_ms(0),
     };
     judge(&policy, &subject, request).effect == Effect::Allow

@@ -387,6 +387,43 @@ fn c11_a_rule_for_one_time_is_used_up_wherever_something_is_allowed_only_by_it()
 }
 
 #[test]
+fn c11_an_execution_policy_that_allows_the_network_counts_where_no_rule_speaks() {
+    let mut allowed = subject();
+    allowed.network_is_allowed = true;
+    let host = Request::Network { host: "e.com".to_owned(), port: None };
+    let of = |rules: &[Rule], request: &Request| judge(&policy(rules), &allowed, request);
+    let plain = of(&[], &host);
+    assert_eq!(plain.because, Because::Default { clause: Clause::NetworkAllowed });
+    assert_eq!(plain.to_string(), "Allowed (medium risk): the run's execution policy allows the network.");
+    assert_eq!(judge(&policy(&[]), &subject(), &host).effect, Ask);
+    for effect in [Ask, Deny] {
+        for kind in [RuleKind::Network, RuleKind::Any] {
+            assert_eq!(of(&[Rule::new(effect, kind, None).unwrap()], &host).effect, effect);
+        }
+        let other = Rule::new(effect, RuleKind::Network, Some("f.com")).unwrap();
+        assert_eq!(of(&[other], &host).effect, Allow);
+    }
+    // Of a command it is only the connection that is allowed.
+    let all = || allow(RuleKind::Shell, "*");
+    for line in ["curl https://e.com", "curl $x", "git fetch", "a > /dev/tcp/e.com/80"] {
+        let rules = [all(), allow(RuleKind::Write, "/dev/**")];
+        assert_eq!(of(&rules, &shell(line)).effect, Allow, "{line}");
+        assert_eq!(judge(&policy(&rules), &subject(), &shell(line)).effect, Ask, "{line}");
+        assert_eq!(of(&[], &shell(line)).effect, Ask, "{line}");
+        let rules = [all(), allow(RuleKind::Write, "/dev/**"), ask(RuleKind::Network, "*")];
+        assert_eq!(of(&rules, &shell(line)).effect, Ask, "{line}");
+        let rules = [all(), Rule::new(Deny, RuleKind::Network, None).unwrap()];
+        assert_eq!(of(&rules, &shell(line)).effect, Deny, "{line}");
+    }
+    for line in ["git push origin main", "npm publish", "kubectl apply x", "curl https://e.com -o .env"] {
+        assert_eq!(of(&[all()], &shell(line)).effect, Ask, "{line}");
+    }
+    for request in [push("origin", "main"), Request::Publish { target: "x".to_owned() }] {
+        assert_eq!(of(&[], &request).effect, Ask, "{request:?}");
+    }
+}
+
+#[test]
 fn c12_the_risk_of_requests() {
     #[track_caller]
     fn risk(request: &Request, expected: Risk) {

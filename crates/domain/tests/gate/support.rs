@@ -27,6 +27,7 @@ pub(crate) fn subject() -> Subject<'static> {
         session: Some(SessionId::from_parts(1, &[1; 10])),
         place: Place::Checkout,
         people_may_be_asked: true,
+        network_is_allowed: false,
         now: Timestamp::from_unix_ms(1_700_000_000_000),
     }
 }

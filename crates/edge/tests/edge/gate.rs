@@ -309,6 +309,30 @@ async fn c11_a_rule_for_one_time_allows_one_command_that_does_what_it_says() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn b07_c11_an_execution_policy_that_allows_the_network_leaves_only_rules_to_ask_about_it() {
+    let place = Place::new().await;
+    let mut hub = place.link().await;
+    let ask = Rule::new(Effect::Ask, RuleKind::Network, Some("*.internal")).unwrap();
+    hub.policy(Policy { version: 1, stored: vec![ask], ..Policy::default() }).await;
+    let connect = |host: &str| Request::Network { host: host.to_owned(), port: None };
+    // A session that is dropped would report its end.
+    let mut puppets = Vec::new();
+    for (number, network, allowed) in [(1, Network::Allow, true), (2, Network::Deny, false)] {
+        let mut open = place.open(number);
+        open.execution_policy.network = network;
+        let mut puppet = hub.start(open).await;
+        let (found, reason) = judged(&mut hub, &mut puppet, "a", connect("example.com")).await;
+        assert!(found == allowed && reason.contains("the run's execution policy"), "{reason}");
+        if allowed {
+            asked(&mut hub, &mut puppet, "b", connect("a.internal")).await;
+        }
+        puppets.push(puppet);
+    }
+    let mut puppet = hub.start(place.open(3)).await;
+    asked(&mut hub, &mut puppet, "a", connect("example.com")).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn c11_no_more_notes_go_with_a_request_than_a_person_reads() {
     let place = Place::new().await;
     let mut hub = place.link().await;

@@ -354,10 +354,21 @@ fn judgements(configuration: &Configuration) -> BTreeMap<String, Effect> {
     for (agent, now, place) in
         [("demo", 0, Site::Checkout), ("codex", 9_000, Site::Checkout), ("demo", 9_000, Site::InPlace)]
     {
-        let asks = configuration.agents()[agent].execution_policy.approval == Approval::Ask;
+        let execution = &configuration.agents()[agent].execution_policy;
+        let asks = execution.approval == Approval::Ask;
+        let network = execution.network == Network::Allow;
         let now = Timestamp::from_unix_ms(now);
         let (run, session) = (None, None);
-        let subject = Subject { agent, workspace: "w", run, session, place, people_may_be_asked: asks, now };
+        let subject = Subject {
+            agent,
+            workspace: "w",
+            run,
+            session,
+            place,
+            people_may_be_asked: asks,
+            network_is_allowed: network,
+            now,
+        };
         for request in requests() {
             let effect = judge(&configuration.policy(agent), &subject, &request).effect;
             judged.insert(format!("{agent} {now} {place:?} {request:?}"), effect);

@@ -108,7 +108,8 @@ impl Judge<'_> {
                 (Effect::Allow, Fit::Yes) => allowed = allowed.or(Some(rule)),
             }
         }
-        asked.or_else(|| by_default(deed, allowed, allowed_by, directories))
+        let connects = deed.kind == RuleKind::Network && self.subject.network_is_allowed;
+        asked.or_else(|| by_default(deed, allowed, allowed_by, directories).filter(|_| !connects))
     }
 }
 
