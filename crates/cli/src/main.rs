@@ -54,7 +54,6 @@ fn main() -> ExitCode {
     if arguments.first().is_some_and(|command| command == runyard_edge::custody::COMMAND) {
         return ExitCode::from(runyard_edge::custody::supervise(arguments.into_iter().skip(1)));
     }
-    let arguments = nouns::rewritten(arguments);
     let is = |word: &str| arguments.first().is_some_and(|command| command == word);
     runyard::start_logging(if is("up") { "info" } else { "warn" });
     // Whatever may have to be a hub works on all cores.
@@ -72,6 +71,10 @@ fn run(arguments: Vec<OsString>, serves: bool) -> anyhow::Result<u8> {
             Configuration::of_data(&home).map_err(|problems| anyhow::anyhow!("{problems}"))?;
         Ok((wiring::command_runtime(&home, &configuration)?, home))
     });
+    let is_switch = |action: &str, flag: &str| {
+        wired.as_ref().is_ok_and(|(runtime, _)| nouns::is_switch(runtime, action, flag))
+    };
+    let arguments = nouns::rewritten(arguments, &is_switch);
     let (runtime, home) = match wired {
         // Whoever asks for help because the configuration is broken gets it all the same, and so do commands that tell why.
         Err(_) if asks_for_help(&arguments) => {

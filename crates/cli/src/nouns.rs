@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use clap::{Arg, Command};
 use runyard::Runtime;
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun};
+use runyard_surfaces::{FieldKind, input_fields};
 use serde_json::Value;
 
 use crate::audit_bundle;
@@ -135,15 +136,25 @@ fn extra(command: Command) -> ExtraCommand {
 }
 
 /// The same command line in terms of `call`; as it is where it is none of these, or asks for help.
-pub(crate) fn rewritten(arguments: Vec<OsString>) -> Vec<OsString> {
+pub(crate) fn rewritten(arguments: Vec<OsString>, is_switch: &dyn Fn(&str, &str) -> bool) -> Vec<OsString> {
     let texts: Option<Vec<&str>> = arguments.iter().map(|argument| argument.to_str()).collect();
-    match texts.as_deref().and_then(as_call) {
+    match texts.as_deref().and_then(|texts| as_call(texts, is_switch)) {
         Some(call) => call.into_iter().map(OsString::from).collect(),
         None => arguments,
     }
 }
 
-fn as_call(arguments: &[&str]) -> Option<Vec<String>> {
+/// Whether the action's flag is true where it stands alone.
+pub(crate) fn is_switch(runtime: &Runtime, action: &str, flag: &str) -> bool {
+    let (action, flag) = (action.replace('-', "_"), kebab(flag));
+    let found = runtime.actions().find(|found| found.name() == action);
+    found.is_some_and(|found| {
+        let fields = input_fields(&found.spec().input);
+        fields.iter().any(|field| field.kind == FieldKind::Boolean && kebab(&field.path.join(".")) == flag)
+    })
+}
+
+fn as_call(arguments: &[&str], is_switch: &dyn Fn(&str, &str) -> bool) -> Option<Vec<String>> {
     let (noun, rest) = arguments.split_first()?;
     let (_, _, verbs) = NOUNS.iter().find(|(name, _, _)| name == noun)?;
     if rest.iter().any(|argument| matches!(*argument, "-h" | "--help")) {
@@ -160,11 +171,12 @@ fn as_call(arguments: &[&str]) -> Option<Vec<String>> {
         _ => return None,
     };
     let (_, action, plain, _) = verb;
+    let name = action.split(' ').next().unwrap_or(action);
     let mut call = vec!["call".to_owned()];
     call.extend(action.split(' ').map(str::to_owned));
     let mut plain = plain.iter();
     let mut flags_value = false;
-    for argument in rest {
+    for (at, argument) in rest.iter().enumerate() {
         let names = argument.starts_with("--");
         match plain.as_slice().first() {
             Some(name) if !names && !flags_value => {
@@ -173,8 +185,11 @@ fn as_call(arguments: &[&str]) -> Option<Vec<String>> {
             }
             _ => call.push((*argument).to_owned()),
         }
-        // A flag without `=` takes the argument after it.
-        flags_value = names && !argument.contains('=') && !matches!(*argument, "--confirm" | "--schema");
+        // A flag without `=` takes the argument after it; one that stands alone only what it can be.
+        let alone = matches!(*argument, "--confirm" | "--schema");
+        let switch = || is_switch(name, argument.trim_start_matches('-'));
+        let said = || matches!(rest.get(at + 1), Some(&("true" | "false")));
+        flags_value = names && !argument.contains('=') && !alone && (!switch() || said());
     }
     if *action == "policy-test" {
         assume(&mut call, "agent", DEFAULT_AGENT);
@@ -208,8 +223,10 @@ mod tests {
         #[track_caller]
         fn check(given: &str, expected: &str) {
             let given: Vec<OsString> = given.split(' ').map(OsString::from).collect();
-            let found: Vec<String> =
-                rewritten(given).into_iter().map(|argument| argument.into_string().unwrap()).collect();
+            let found: Vec<String> = rewritten(given, &|_, flag| flag == "dry-run")
+                .into_iter()
+                .map(|argument| argument.into_string().unwrap())
+                .collect();
             assert_eq!(found.join(" "), expected);
         }
         check("runs list", "call run-list");
@@ -226,6 +243,16 @@ mod tests {
         check("workspaces rm site", "call workspace-remove --id=site");
         check("runs finish run_1", "call run-command --kind=finish --id=run_1");
         check("policy add deny shell rm", "call policy-add --effect=deny --kind=shell --match=rm");
+        for dry in ["--dry-run", "--dry-run=false", "--dry-run false"] {
+            check(
+                &format!("policy add {dry} deny shell rm"),
+                &format!("call policy-add {dry} --effect=deny --kind=shell --match=rm"),
+            );
+        }
+        check(
+            "policy add --agent demo deny shell --dry-run rm",
+            "call policy-add --agent demo --effect=deny --kind=shell --dry-run --match=rm",
+        );
         let here = absolute(std::path::Path::new(".")).unwrap();
         check("policy test ls", &format!("call policy-test --command=ls --agent=demo --workspace={here}"));
         check(

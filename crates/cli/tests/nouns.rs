@@ -71,6 +71,23 @@ fn a_rule_is_added_shown_and_removed() {
 }
 
 #[test]
+fn a_switch_before_the_words_of_a_rule_is_not_given_one_of_them() {
+    let yard = yard();
+    let (_hub, _api) = yard.up();
+    for words in [
+        "policy add --dry-run deny shell rm",
+        "policy add --dry-run true deny shell rm",
+        "policy add deny --dryRun shell rm",
+    ] {
+        let looked = said(&yard, words);
+        assert_eq!((&looked["dryRun"], &looked["rule"]["match"]), (&true.into(), &"rm".into()), "{words}");
+    }
+    assert_eq!(said(&yard, "policy show")["policy"]["stored"], Value::Array(Vec::new()));
+    said(&yard, "policy add --dry-run false deny shell rm");
+    assert_eq!(said(&yard, "policy show")["policy"]["stored"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn a_workspace_is_added_listed_and_taken_off_the_list() {
     let yard = yard();
     let (_hub, api) = yard.up();
