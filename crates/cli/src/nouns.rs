@@ -191,7 +191,8 @@ fn as_call(arguments: &[&str], is_switch: &dyn Fn(&str, &str) -> bool) -> Option
         let said = || matches!(rest.get(at + 1), Some(&("true" | "false")));
         flags_value = names && !argument.contains('=') && !alone && (!switch() || said());
     }
-    if *action == "policy-test" {
+    let named = |flag: &str| call.iter().any(|argument| argument.split('=').next() == Some(flag));
+    if *action == "policy-test" && !named("--run") {
         assume(&mut call, "agent", DEFAULT_AGENT);
         assume(&mut call, "workspace", &value("path", "."));
     }
@@ -253,6 +254,8 @@ mod tests {
             "policy add --agent demo deny shell --dry-run rm",
             "call policy-add --agent demo --effect=deny --kind=shell --dry-run --match=rm",
         );
+        check("policy test --run run_1 ls", "call policy-test --run run_1 --command=ls");
+        check("policy test ls --run=run_1", "call policy-test --command=ls --run=run_1");
         let here = absolute(std::path::Path::new(".")).unwrap();
         check("policy test ls", &format!("call policy-test --command=ls --agent=demo --workspace={here}"));
         check(

@@ -152,6 +152,45 @@ fn c11_a_rule_is_tried_on_what_agents_asked_for_before_it_is_stored() {
 }
 
 #[test]
+fn c11_a_request_is_tried_as_one_of_a_run_whose_own_rules_count() {
+    let yard = Yard::new("", &[CLOCK]);
+    let (_hub, api) = yard.up();
+    let run = start(&api, &yard, None);
+    let asked = api.asked(&run, &[]);
+    let session = api.run(&run)["sessionId"].clone();
+    api.post(
+        "/policy/rules",
+        &json!({"effect": "deny", "kind": "shell", "match": "ls", "scope": "run", "run": run}),
+    );
+    let of_session =
+        json!({"effect": "allow", "kind": "shell", "match": "date", "scope": "session", "session": session});
+    api.post("/policy/rules", &of_session);
+    let of_agent = json!({"effect": "deny", "kind": "shell", "match": "cal", "agent": "clock"});
+    api.post("/policy/rules", &of_agent);
+    let judged = |with: Value, command: &str| {
+        let mut request = with;
+        request["command"] = command.into();
+        api.post("/policy/test", &request)["effect"].clone()
+    };
+    for (command, in_run, apart) in [("ls", "deny", "ask"), ("date", "allow", "ask"), ("cal", "deny", "deny")]
+    {
+        assert_eq!(judged(json!({"run": run}), command), in_run, "{command}");
+        assert_eq!(judged(json!({"agent": "clock", "workspace": yard.place()}), command), apart, "{command}");
+    }
+    let words = ["policy", "test", "--run", run.as_str(), "ls", "--output", "json"];
+    assert_eq!(yard.home.run(words).data()["effect"], "deny");
+    for wrong in [json!({"run": run, "agent": "clock"}), json!({"run": run, "workspace": yard.place()})] {
+        let mut wrong = wrong;
+        wrong["command"] = "ls".into();
+        let (status, body) = api.send("POST", "/policy/test", Some(&wrong));
+        assert!(status == 400 && body.contains("either a run"), "{status}: {body}");
+    }
+    let nobody = json!({"run": "run_018bcfe5680077078707070707070707", "command": "ls"});
+    assert_eq!(api.send("POST", "/policy/test", Some(&nobody)).0, 404);
+    api.approve(&asked);
+}
+
+#[test]
 fn c11_on_a_terminal_a_rule_is_shown_with_what_else_it_allows_before_it_is_stored() {
     let yard = Yard::new("", &[CLOCK]);
     let (_hub, api) = yard.up();

@@ -6,14 +6,15 @@ mod preview;
 use runyard_actions::{Action, ActionError, Context, DefinitionError, Issue, action};
 use runyard_domain::gate::{self, Place, Policy, Preset, Request, Subject};
 use runyard_domain::run::Who;
-use runyard_domain::{AgentProfile, Approval, Network};
+use runyard_domain::{AgentProfile, Approval, ExecutionPolicy, Network, RunId, SessionId};
 use runyard_engine::{Engine, EngineError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::failed::failing;
+use crate::failed::{failed, failing};
 use crate::rule_view::{EffectWord, RuleInput, RuleView, rule_in_words};
+use crate::scope::{check, id};
 use preview::Preview;
 
 pub(crate) fn actions() -> Vec<Result<Action, DefinitionError>> {
@@ -183,10 +184,13 @@ enum PlaceWord {
 
 #[derive(Deserialize, JsonSchema)]
 struct Test {
-    /// The agent profile that would ask; needed with a command or a request.
+    /// The agent profile that would ask; with a command or a request it is needed, or a run.
     agent: Option<String>,
-    /// The workspace in which it would ask: id, label or an absolute path inside it; needed with a command or a request.
+    /// The workspace in which it would ask: id, label or an absolute path inside it; with a command or a request it is needed, or
+    /// a run.
     workspace: Option<String>,
+    /// The run that would ask, so that rules of its own and of its session count too. It stands for agent and workspace.
+    run: Option<String>,
     /// A rule to try, in words: effect, kind and match, as in `allow shell cargo test *`. It counts as if it were added;
     /// without a command or a request it is tried on what agents asked for lately.
     #[schemars(length(max = 1024))]
@@ -263,31 +267,27 @@ async fn policy_test(input: Test, ctx: &Context) -> Result<Judged, ActionError> 
         return replayed(&engine, rule).await;
     }
     let request = asked(input.command, input.request)?;
-    let agent = known_agent(&engine, input.agent.as_deref().unwrap_or_default())?;
-    let workspace = input.workspace.ok_or_else(|| {
-        let message = "Expected a workspace: id, label or an absolute path inside it.";
-        ActionError::invalid_input(vec![Issue::at("workspace", message)])
-    })?;
-    let workspace = engine.workspaces().resolve(&workspace).await.map_err(failing)?;
-    // As it counts there: the workspace's own configuration may narrow it.
-    let agent = engine.agent_in(&workspace, &agent.id).await.map_err(failing)?;
-    let mut policy = stricter(engine.policy(), agent.preset);
+    let asker = match input.run {
+        Some(run) => Asker::of_run(&engine, ctx, &run, (input.agent, input.workspace)).await?,
+        None => Asker::of_agent(&engine, input.agent, input.workspace).await?,
+    };
+    let mut policy = stricter(engine.policy(), asker.preset);
     policy.stored.extend(tried);
     let subject = Subject {
-        agent: &agent.id,
-        workspace: &workspace.label,
-        run: None,
-        session: None,
+        agent: &asker.agent,
+        workspace: &asker.workspace,
+        run: asker.run.map(|(run, _)| run),
+        session: asker.run.map(|(_, session)| session),
         place: match input.place {
             PlaceWord::Checkout => Place::Checkout,
             PlaceWord::InPlace => Place::InPlace,
         },
-        people_may_be_asked: agent.execution_policy.approval == Approval::Ask,
-        network_is_allowed: agent.execution_policy.network == Network::Allow,
+        people_may_be_asked: asker.execution.approval == Approval::Ask,
+        network_is_allowed: asker.execution.network == Network::Allow,
         now: engine.now(),
     };
     let judgement = gate::judge(&policy, &subject, &request);
-    if let Some(why) = agent.execution_policy.rules_out(&request) {
+    if let Some(why) = asker.execution.rules_out(&request) {
         return Ok(Judged::ruled_out(&judgement, why, policy.version));
     }
     let notes = judgement.notes.iter().map(ToString::to_string);
@@ -300,6 +300,61 @@ async fn policy_test(input: Test, ctx: &Context) -> Result<Judged, ActionError> 
         policy_version: policy.version,
         replay: None,
     })
+}
+
+/// Who would ask.
+struct Asker {
+    agent: String,
+    workspace: String,
+    run: Option<(RunId, SessionId)>,
+    preset: Preset,
+    execution: ExecutionPolicy,
+}
+
+impl Asker {
+    /// An agent that has no run yet.
+    async fn of_agent(
+        engine: &Engine,
+        agent: Option<String>,
+        workspace: Option<String>,
+    ) -> Result<Self, ActionError> {
+        let agent = known_agent(engine, agent.as_deref().unwrap_or_default())?;
+        let workspace = workspace.ok_or_else(|| {
+            let message = "Expected a workspace: id, label or an absolute path inside it.";
+            ActionError::invalid_input(vec![Issue::at("workspace", message)])
+        })?;
+        let workspace = engine.workspaces().resolve(&workspace).await.map_err(failing)?;
+        // As it counts there: the workspace's own configuration may narrow it.
+        let agent = engine.agent_in(&workspace, &agent.id).await.map_err(failing)?;
+        let (preset, execution) = (agent.preset, agent.execution_policy.clone());
+        Ok(Asker { agent: agent.id.clone(), workspace: workspace.label, run: None, preset, execution })
+    }
+
+    /// The agent of a run, as far as the caller may see it.
+    async fn of_run(
+        engine: &Engine,
+        ctx: &Context,
+        run: &str,
+        others: (Option<String>, Option<String>),
+    ) -> Result<Self, ActionError> {
+        if others != (None, None) {
+            let message = "Expected either a run, or an agent and a workspace.";
+            return Err(ActionError::invalid_input(vec![Issue::at("run", message)]));
+        }
+        let run = id("run", run)?;
+        check(engine, ctx.actor(), run, ctx.action()).await?;
+        let run = engine.run(run).await.map_err(failed)?.run;
+        let strict =
+            run.planned.is_some_and(|planned| planned.approval_policy.preset == Preset::Strict.as_str());
+        let created = run.created;
+        Ok(Asker {
+            agent: created.agent_id,
+            workspace: created.workspace.label,
+            run: Some((run.id, created.session_id)),
+            preset: if strict { Preset::Strict } else { Preset::Default },
+            execution: created.execution_policy,
+        })
+    }
 }
 
 /// A rule by itself: what it would have changed.

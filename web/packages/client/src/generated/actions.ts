@@ -999,10 +999,15 @@ export interface PolicyShowOutput {
 }
 
 export interface PolicyTestInput {
-  /** The agent profile that would ask; needed with a command or a request. */
+  /** The agent profile that would ask; with a command or a request it is needed, or a run. */
   agent?: string | null;
-  /** The workspace in which it would ask: id, label or an absolute path inside it; needed with a command or a request. */
+  /**
+   * The workspace in which it would ask: id, label or an absolute path inside it; with a command or a request it is
+   * needed, or a run.
+   */
   workspace?: string | null;
+  /** The run that would ask, so that rules of its own and of its session count too. It stands for agent and workspace. */
+  run?: string | null;
   /**
    * A rule to try, in words: effect, kind and match, as in `allow shell cargo test *`. It counts as if it were added;
    * without a command or a request it is tried on what agents asked for lately.
