@@ -48,6 +48,15 @@ pub enum Unparsed {
     Construct,
 }
 
+/// Tools that run a command in an environment that they prepare, and the word that says so.
+#[rustfmt::skip]
+const LAUNCHERS: [(&str, &str); 24] = [
+    ("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("hatch", "run"), ("pdm", "run"), ("rye", "run"),
+    ("conda", "run"), ("mamba", "run"), ("volta", "run"), ("bundle", "exec"), ("npm", "exec"), ("pnpm", "exec"),
+    ("yarn", "exec"), ("direnv", "exec"), ("mise", "exec"), ("asdf", "exec"), ("rbenv", "exec"), ("pyenv", "exec"),
+    ("nvm", "exec"), ("npx", ""), ("pnpx", ""), ("cross-env", ""), ("dotenv", ""), ("env-cmd", ""),
+];
+
 /// One word of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -217,6 +226,28 @@ impl SimpleCommand {
         let (program, arguments) = self.arguments[at..].split_first()?;
         let (program, arguments) = (Some(program.clone()), arguments.to_vec());
         Some(SimpleCommand { program, arguments, ..SimpleCommand::default() })
+    }
+
+    /// What a tool that prepares an environment runs in it, read from each word that may be the program: `rm x` for
+    /// `uv run rm x`.
+    pub(super) fn launched(&self) -> Vec<Self> {
+        let launcher = LAUNCHERS.iter().find(|(name, _)| self.name() == Some(name));
+        let begin = launcher.and_then(|(_, verb)| {
+            let mut words = self.arguments.iter();
+            if verb.is_empty() {
+                Some(0)
+            } else {
+                words.position(|word| word.text() == *verb).map(|at| at + 1)
+            }
+        });
+        let words = begin.map_or(&[][..], |begin| &self.arguments[begin..]);
+        let programs = (0..words.len()).filter(|at| !words[*at].text().starts_with('-'));
+        let launched = programs.map(|at| SimpleCommand {
+            program: Some(words[at].clone()),
+            arguments: words[at + 1..].to_vec(),
+            ..SimpleCommand::default()
+        });
+        launched.collect()
     }
 
     pub(super) fn with_arguments(&self, arguments: Vec<Word>) -> Self {

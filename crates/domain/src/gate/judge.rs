@@ -226,13 +226,12 @@ impl Judgement {
 /// Judges a request. Of the rules that are good for one time it uses no more than are needed.
 pub fn judge(policy: &Policy, subject: &Subject<'_>, request: &Request) -> Judgement {
     let mut judgement = judged(policy, subject, request);
-    let permits = |rule: &&Rule| rule.scope() == Scope::Once && rule.effect() == Effect::Allow;
-    let mut once: Vec<&str> = policy.in_force(subject).filter(permits).map(Rule::id).collect();
+    let holds_once = |rule: &&Rule| rule.scope() == Scope::Once;
+    let once: Vec<&str> = policy.in_force(subject).filter(holds_once).map(Rule::id).collect();
     if judgement.effect != Effect::Allow || once.is_empty() {
         return judgement;
     }
     let mut policy = policy.clone();
-    once.dedup();
     // From the last on, so that of equals the first is used.
     for id in once.into_iter().rev() {
         let spared = policy.without_once(id);

@@ -202,6 +202,28 @@ fn c11_a_deny_rule_on_a_script_holds_for_the_shell_that_runs_it() {
 }
 
 #[test]
+fn c11_a_deny_rule_holds_for_what_a_tool_runs_in_an_environment() {
+    let rules = [allow(Shell, "*"), deny(Shell, "rm *")];
+    for line in ["uv run rm x", "poetry run rm", "bundle exec rm x", "npx rm -f x", "sh -c 'npm exec rm'"] {
+        check(&rules, line, Deny);
+    }
+    let may = Because::MayMatch { id: "deny shell rm *".to_owned() };
+    for line in
+        ["uv run --with a rm x", "npm exec -- rm x", "cross-env X=1 rm x", "uv -q run rm", "direnv exec . rm"]
+    {
+        because(&rules, line, &may);
+    }
+    for line in ["uv run pytest", "uv rm x", "uv add run", "npx tsc -rm", "poetry rm run", "npx", "x run rm"]
+    {
+        check(&rules, line, Allow);
+    }
+    // Its own rule is enough to allow it.
+    check(&[allow(Shell, "uv run *")], "uv run pytest", Allow);
+    check(&[allow(Shell, "pytest")], "uv run pytest", Ask);
+    check(&[allow(Shell, "*"), ask(Shell, "rm *")], "uv run rm x", Ask);
+}
+
+#[test]
 fn c11_what_cannot_be_known_is_denied_if_it_mentions_a_denied_program() {
     let rules = [deny(Shell, "rm *")];
     for line in

@@ -183,8 +183,8 @@ fn variables(command: &SimpleCommand) -> Option<String> {
     dangerous.map(|set| set.name).or_else(|| option().map(str::to_owned))
 }
 
-/// How far a command fits a pattern. Rules that restrict also see through options that stand before a subcommand, and through
-/// a shell that runs a script.
+/// How far a command fits a pattern. Rules that restrict also see through options that stand before a subcommand, through a
+/// shell that runs a script, and through a tool that runs a command in an environment.
 fn fit(pattern: &Pattern, command: &SimpleCommand, effect: Effect) -> Fit {
     let plain = pattern.fits_command(command);
     if effect == Effect::Allow {
@@ -197,7 +197,13 @@ fn fit(pattern: &Pattern, command: &SimpleCommand, effect: Effect) -> Fit {
     let git = git.map(|git| command.with_arguments(git.words()));
     let readings = git.into_iter().chain(command.script());
     let seen = readings.map(|reading| pattern.fits_command(&reading)).max().unwrap_or(Fit::No);
-    plain.max(seen).max(past_options(pattern, command))
+    // Behind options any word may be the program.
+    let launched = command.launched().into_iter().enumerate().map(|(at, reading)| {
+        let before = command.arguments.len() - reading.arguments.len() - 1;
+        let surely = at == 0 && command.arguments[..before].iter().all(|word| !word.text().starts_with('-'));
+        pattern.fits_command(&reading).min(if surely { Fit::Yes } else { Fit::Maybe })
+    });
+    plain.max(seen).max(launched.max().unwrap_or(Fit::No)).max(past_options(pattern, command))
 }
 
 /// Whether the pattern's words stand in order behind options, some of which may have values.
