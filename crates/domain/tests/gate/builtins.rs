@@ -131,6 +131,8 @@ fn c11_an_option_that_runs_a_command_makes_its_program_opaque() {
         "cpio --rsh-command=rm",
         "sort --compress-program rm",
         "split --filter=rm a",
+        "split --f rm a",
+        "git push --e=rm",
         "rsync -ae rm a b",
         "rg --pre rm a",
         "man -P rm a",

@@ -66,7 +66,7 @@ impl Row {
         match text.strip_prefix("--") {
             Some(long) => {
                 let name = long.split('=').next().unwrap_or(long);
-                name.len() > 1 && self.long.iter().any(|option| option[2..].starts_with(name))
+                !name.is_empty() && self.long.iter().any(|option| option[2..].starts_with(name))
             }
             None => text.starts_with('-') && text.contains(|c| self.letters.contains(c)),
         }

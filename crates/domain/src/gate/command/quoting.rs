@@ -228,7 +228,6 @@ impl Reader<'_> {
             (Some(':'), Some('-' | '+' | '?')) => false,
             (Some('='), _) | (Some(':'), Some('=')) => is_dangerous_name(&name),
             (Some(':'), _) => {
-                self.at += 1;
                 self.number();
                 self.peek() != Some('}')
             }
