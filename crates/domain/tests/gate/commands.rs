@@ -222,6 +222,7 @@ fn c11_redirections_that_write_are_known() {
     check("(a) > x", &["a", ">x"]);
     check("for i in 1; do a; done >> x", &["a", ">x"]);
     check("a '2'>x", &["a 2 >x"]);
+    check("a {b>x b}>y", &["a ?{b ?b} >x >y"]);
     check("2>x a", &["a >x"]);
     check("&> x", &[">x"]);
 }
