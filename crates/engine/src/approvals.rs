@@ -14,10 +14,10 @@ use runyard_store::{Approval, PAGE_MAX};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::endings::{cancelled, completed, failed, withdrawn};
 use crate::fresh::fresh;
 use crate::record::{Decided, Fact};
 use crate::recovery::RECOVERY_KEY;
-use crate::translate::{cancelled, completed, failed, withdrawn};
 use crate::{Engine, EngineError};
 
 /// A run carries the changes of a run, or takes back what such a run carried.

@@ -15,9 +15,10 @@ use runyard_domain::{Approval, ApprovalId, RunId, Timestamp};
 use serde_json::Value;
 use sha2::Sha256;
 
+use crate::endings::withdrawal;
 use crate::fresh::fresh;
 use crate::record::{Decided, Fact};
-use crate::translate::{agent, withdrawal};
+use crate::translate::agent;
 use crate::{Engine, EngineError};
 
 /// How much may be open in a run when an agent calls.

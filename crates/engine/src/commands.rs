@@ -9,10 +9,10 @@ use runyard_domain::{Actor, CommandId, RunId, Timestamp};
 use runyard_store::StorageError;
 
 use crate::create::TEXT_BYTES_MAX;
+use crate::endings::{cancelled, completed, withdrawal, withdrawn};
 use crate::fresh::fresh;
 use crate::keys::{Key, Keyed};
 use crate::record::{Decided, Fact, Standing};
-use crate::translate::{cancelled, completed, withdrawal, withdrawn};
 use crate::{Engine, EngineError};
 
 /// An instruction to a live run.

@@ -16,14 +16,13 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::approvals::waits;
 use crate::edges::EdgeHandle;
+use crate::endings::{failed, withdrawn};
 use crate::owning::Kept;
 use crate::record::{Fact, Standing};
 use crate::recovery::{AWAY_MS_MIN, queued, reopening};
 use crate::review::{keep, link_work};
 use crate::threads::History;
-use crate::translate::{
-    DEATHS_MAX, Terms, Translated, answer, batch_append, failed, status, translate, withdrawn,
-};
+use crate::translate::{DEATHS_MAX, Terms, Translated, answer, batch_append, status, translate};
 use crate::{Engine, EngineError};
 
 /// How many messages wait for a driver.

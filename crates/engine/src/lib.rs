@@ -16,6 +16,7 @@ mod commands;
 mod create;
 mod driver;
 mod edges;
+mod endings;
 mod engine;
 mod error;
 mod execution;

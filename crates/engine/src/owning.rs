@@ -9,9 +9,9 @@ use runyard_redact::Safe;
 use runyard_store::{Acquired, StorageError};
 
 use crate::approvals::waits;
+use crate::endings::{failed, withdrawn};
 use crate::fresh::fresh;
 use crate::record::{Fact, Standing};
-use crate::translate::{failed, withdrawn};
 use crate::{Engine, EngineError};
 
 /// How often a lease is looked for while another hub holds it.

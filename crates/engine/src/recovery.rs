@@ -11,9 +11,10 @@ use runyard_store::RunsQuery;
 use sha2::{Digest, Sha256};
 
 use crate::commands::finished;
+use crate::endings::{cancelled, failed};
 use crate::fresh::fresh;
 use crate::record::{Decided, Fact, Standing};
-use crate::translate::{agent, cancelled, failed, status};
+use crate::translate::{agent, status};
 use crate::{Engine, EngineError, Limits};
 
 /// The key of an approval that the engine itself asks for.
@@ -104,7 +105,12 @@ pub(crate) fn reopening(run: &Run, info: &BackendInfo, limits: &Limits, now: Tim
 fn interrupted(run: &Run, by: Who, now: Timestamp) -> Vec<Fact> {
     let closed = run.open_steps.keys().map(|call| {
         let summary = "Unknown: the process died, and its turn was interrupted.".to_owned();
-        RunEvent::ToolResult(ToolResult { call: call.clone(), outcome: ToolOutcome::Cancelled, summary })
+        RunEvent::ToolResult(ToolResult {
+            call: call.clone(),
+            outcome: ToolOutcome::Cancelled,
+            summary,
+            code: None,
+        })
     });
     let over = RunEvent::TurnEnded(TurnEnded { outcome: TurnOutcome::Interrupted });
     let mut events: Vec<RunEvent> = closed.chain([over]).collect();

@@ -8,8 +8,8 @@ use runyard_domain::{Code, RunId, Timestamp};
 use tokio::sync::mpsc;
 
 use crate::driver::{Driver, INBOX_MAX, ToDriver};
+use crate::endings::{failed, withdrawn};
 use crate::record::{Decided, Standing};
-use crate::translate::{failed, withdrawn};
 use crate::{Engine, EngineError};
 
 /// Where a run runs and as what: what the limits count by.

@@ -10,8 +10,8 @@ use runyard_store::TimerWrite;
 
 use crate::approvals::expired;
 use crate::commands::finished;
+use crate::endings::{failed, withdrawn};
 use crate::record::Fact;
-use crate::translate::{failed, withdrawn};
 use crate::{Catalog, EngineError, Limits};
 
 /// The whole run, not counting the time in which it waits for people.

@@ -13,6 +13,7 @@ use runyard_domain::{
 use runyard_redact::Redactor;
 
 use crate::budget::overrun;
+use crate::endings::{cancelled, completed, failed, withdrawal, withdrawn};
 use crate::fresh::fresh;
 use crate::record::Fact;
 use crate::review::REVIEW_KEY;
@@ -516,55 +517,6 @@ pub(crate) fn agent(run: &Run) -> Who {
 /// The answer that a held decision gives.
 pub(crate) fn answer(grant: &Grant) -> Answer {
     Answer { approved: grant.approved, reason: grant.reason.clone(), answer: grant.answer.clone() }
-}
-
-/// Everything that is open is given up: what a run's end and a rejection that ends it say first.
-pub(crate) fn withdrawn(run: &Run) -> Vec<Fact> {
-    let open = run.state.open().map(|(id, _)| withdrawal(id, Who::runyard(), "The run went on without it."));
-    open.map(Fact::from).collect()
-}
-
-pub(crate) fn withdrawal(approval_id: ApprovalId, decided_by: Who, reason: &str) -> RunEvent {
-    RunEvent::ApprovalResolved(ApprovalResolved {
-        approval_id,
-        resolution: Resolution::Withdrawn,
-        decided_by,
-        reason: Some(reason.to_owned()),
-        scope: None,
-        answer: None,
-        selection: None,
-        comments: Vec::new(),
-        revise: false,
-    })
-}
-
-/// The failed end of a run.
-pub(crate) fn failed(
-    run: &Run,
-    failure: Failure,
-    terminal_status: &str,
-    step: Option<String>,
-    now: Timestamp,
-) -> Fact {
-    let (terminal_status, metrics) = (terminal_status.to_owned(), run.metrics(now));
-    RunEvent::Failed(Failed { failure, terminal_status, step, metrics }).into()
-}
-
-/// The good end of a run.
-pub(crate) fn completed(run: &Run, diff: DiffState, now: Timestamp) -> RunEvent {
-    let unused = run.grants.iter().filter(|grant| !grant.used).map(|grant| grant.approval_id);
-    RunEvent::Completed(Completed {
-        response: run.response.clone(),
-        artifacts: run.artifacts.clone(),
-        diff,
-        metrics: run.metrics(now),
-        unused_approvals: unused.collect(),
-    })
-}
-
-/// The cancelled end of a run.
-pub(crate) fn cancelled(run: &Run, by: Who, reason: &str, code: Option<Code>, now: Timestamp) -> RunEvent {
-    RunEvent::Cancelled(Cancelled { by, reason: reason.to_owned(), code, metrics: run.metrics(now) })
 }
 
 /// The event of an error, by its kind.

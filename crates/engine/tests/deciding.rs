@@ -75,9 +75,10 @@ async fn c12_a_question_whose_schema_has_no_end_is_rejected_or_left_and_never_an
     }
     let answer_schema = serde_json::json!({"$defs": defs, "$ref": "#/$defs/d26"});
     let question = Question { prompt: "How many?".into(), answer_schema };
-    let Report::Asked { key, redacted, digest, risk, reason, .. } = asked("q", "ls") else { panic!() };
+    let Report::Asked { key, redacted, digest, risk, reason, notes, .. } = asked("q", "ls") else { panic!() };
     let request = Request::Question(question);
-    edge.recorded(&open, 4, vec![Report::Asked { key, request, redacted, digest, risk, reason }]).await;
+    edge.recorded(&open, 4, vec![Report::Asked { key, request, redacted, digest, risk, reason, notes }])
+        .await;
     let record = engine.open_approvals(None, None, 10, true).await.unwrap().remove(0);
     let answered = Resolve { answer: Some("many".into()), ..yes(&record, DecisionScope::Once) };
     let refused = engine.resolve(record.asked.approval_id, answered, &person()).await.unwrap_err();
