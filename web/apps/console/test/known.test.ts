@@ -79,6 +79,7 @@ describe("in Chinese", () => {
     expect(told("the rule `r_1` of this run says so")).toBe("此 Run 的规则 `r_1` 如此规定");
     expect(told("bubblewrap: writes only in its home, no network")).toBe("bubblewrap 沙箱：只能写入其主目录，无网络");
     expect(told("it would be asked about (commits are asked about), and nobody may be asked")).toBe("本应询问（提交需要询问），但不允许询问任何人");
+    expect(told("what `make` does is not looked into; only the sandbox bounds it")).toBe("不会查看 `make` 做什么，只有沙箱约束它");
     expect(told("a private clone of main, 6 files, 1884 bytes; 2 untracked")).toBe("main 的私有克隆，6 个文件，1884 字节；2 个未跟踪");
   });
 

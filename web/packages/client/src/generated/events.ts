@@ -125,7 +125,7 @@ export type Network =
   | "deny"
   /** As the gate says. */
   | "ask"
-  /** Yes. */
+  /** Yes, where no rule of the gate asks or denies. */
   | "allow";
 
 /** Whether people may be asked. */

@@ -26,6 +26,7 @@ export const known = {
   patchOfNothing: "the patch does not say which files it changes",
   shell: "no rule covers the command, and commands are asked about",
   network: "no rule covers the connection, and connections are asked about",
+  networkAllowed: "the run's execution policy allows the network",
   gitCommit: "commits are asked about",
   gitPush: "pushes are asked about",
   publish: "publishing is asked about",
@@ -40,6 +41,8 @@ export const known = {
   unclosed: "a quote, bracket or here-document in it is not closed",
   control: "it holds a control character",
   construct: "it holds a construct that is not read, or that shells read differently",
+  sandboxOnly: "what `{program}` does is not looked into; only the sandbox bounds it",
+  fetched: "it can run what it fetches from the network",
 
   // What was found before the start.
   noneLeft: "none of an earlier session is left",

@@ -26,6 +26,7 @@ export const known: Translation<typeof en> = {
   patchOfNothing: "该补丁没有说明更改哪些文件",
   shell: "没有规则涵盖该命令，而命令需要询问",
   network: "没有规则涵盖该连接，而连接需要询问",
+  networkAllowed: "Run 的执行策略允许网络",
   gitCommit: "提交需要询问",
   gitPush: "推送需要询问",
   publish: "发布需要询问",
@@ -40,6 +41,8 @@ export const known: Translation<typeof en> = {
   unclosed: "其中的引号、括号或 here-document 没有闭合",
   control: "其中含有控制字符",
   construct: "其中含有无法解读或各 shell 解读不同的结构",
+  sandboxOnly: "不会查看 `{program}` 做什么，只有沙箱约束它",
+  fetched: "它可以运行从网络取得的内容",
 
   noneLeft: "没有留下先前会话的进程",
   onList: "{workspace} 在允许列表中",

@@ -28,6 +28,8 @@ export interface Asked {
   digest: string;
   risk: string;
   reason: string;
+  /** What else there is to know, as which part only the sandbox bounds. */
+  notes: readonly string[];
   /** Why it can only be rejected by now. */
   denied: string | null;
   workspace: string;
@@ -52,6 +54,7 @@ export function fromEvents(entry: ApprovalEntry, runId: string): Asked {
     digest: entry.digest,
     risk: entry.risk,
     reason: entry.reason,
+    notes: entry.notes ?? [],
     denied: null,
     workspace: entry.workspace.label,
     agentId: entry.actor.id,
@@ -88,6 +91,7 @@ export function fromList(view: Listed): Asked {
     digest: view.digest,
     risk: view.risk,
     reason: view.reason,
+    notes: view.notes ?? [],
     denied: view.denied ?? null,
     workspace: view.workspace.label,
     agentId: view.agentId,

@@ -65,7 +65,7 @@ function Shown({ view, onChanged }: { view: actions.ApprovalView; onChanged: () 
     <section className="look" aria-label={t(headingKey(asked.ask))} data-approval={asked.id}>
       <div className="look__body" ref={body}>
         <Head asked={asked} />
-        <Exact ask={asked.ask} redacted={asked.redacted} heading />
+        <Exact asked={asked} heading />
         <Facts
           asked={asked}
           run={{

@@ -1,8 +1,10 @@
 // Exactly what is asked, in full: nothing shortened, nothing hidden.
 import type { ReactNode } from "react";
 import { plural, t, useLanguage } from "../../i18n";
+import { told } from "../../i18n/known";
 import { Block, exact, exactName, Icon, KeyValue, visible } from "../../ui";
 import { PatchView } from "../diff/patch-view";
+import type { Asked } from "./asked";
 import { appliedFiles, hostPort } from "./label";
 import type { Ask } from "./request";
 
@@ -18,19 +20,25 @@ export function hasHidden(value: unknown, shown: (text: string) => string = exac
 }
 
 /** The content of a request with what must be known to read it. */
-export function Exact({ ask, redacted, heading = false }: { ask: Ask; redacted: boolean; heading?: boolean }) {
+export function Exact({ asked, heading = false }: { asked: Asked; heading?: boolean }) {
   useLanguage();
+  const { ask, redacted, notes } = asked;
   return (
     <div className="exact">
       {heading && <p className="label">{t(`approvals.exactly.${ask.kind}`)}</p>}
       <Content ask={ask} />
       {redacted && <Note icon="lock">{t("approvals.redacted")}</Note>}
       {hasHidden(ask, ask.kind === "question" ? visible : exact) && <Note icon="high">{t("approvals.hidden")}</Note>}
+      {notes.map((note, index) => (
+        <Note key={index} icon="degraded">
+          {visible(told(note))}
+        </Note>
+      ))}
     </div>
   );
 }
 
-function Note({ icon, children }: { icon: "lock" | "high"; children: ReactNode }) {
+function Note({ icon, children }: { icon: "lock" | "high" | "degraded"; children: ReactNode }) {
   return (
     <p className="exact__note">
       <Icon name={icon} small /> {children}

@@ -145,7 +145,7 @@ function AskCard({ asked: streamed, facts, past }: { asked: Asked; facts: RunFac
         )}
       </div>
       <div className="what">
-        <Exact ask={asked.ask} redacted={asked.redacted} />
+        <Exact asked={asked} />
         <ReviewLink asked={asked} inRun />
       </div>
       <Bind asked={asked} snoozed={snoozed} />

@@ -127,7 +127,12 @@ function ToolDetail({ run, row }: { run: ShownRun; row: Extract<Row, { kind: "to
         <KeyValue
           pairs={[
             [t("run.in"), cwd === "." ? t("run.checkoutRoot") : cwd],
-            [t("run.result"), <Outcome key="o" row={row} />],
+            [
+              t("run.result"),
+              <span key="o">
+                <Outcome row={row} /> {row.result?.code !== undefined && <code>{visible(row.result.code)}</code>}
+              </span>,
+            ],
             [
               t("run.summary"),
               row.result === null || /^exit code \d+$/.test(row.result.summary) ? undefined : row.result.summary,
@@ -148,6 +153,11 @@ function ApprovalDetail({ run, approval }: { run: ShownRun; approval: ApprovalEn
   return (
     <Section title={t("run.gate")}>
       <Request request={approval.request} />
+      {approval.notes?.map((note, index) => (
+        <p key={index} className="t12 muted">
+          {visible(told(note))}
+        </p>
+      ))}
       <KeyValue
         pairs={[
           [t("run.because"), told(approval.reason)],

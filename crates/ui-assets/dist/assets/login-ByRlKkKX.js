@@ -1,0 +1,1 @@
+export{n as LoginPage}from"./page-s4MKFe0G.js";

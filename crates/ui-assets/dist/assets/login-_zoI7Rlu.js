@@ -1,1 +1,0 @@
-export{n as LoginPage}from"./page-jV-K5JF4.js";

@@ -1,1 +1,0 @@
-export{r as LoginPanel}from"./page-jV-K5JF4.js";

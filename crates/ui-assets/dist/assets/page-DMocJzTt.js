@@ -1,0 +1,1 @@
+export{r as LoginPanel}from"./page-s4MKFe0G.js";
