@@ -15,6 +15,9 @@ use crate::keys::{Key, Keyed};
 use crate::record::{Decided, Fact, Standing};
 use crate::{Engine, EngineError};
 
+/// How many of the places for what is not heard yet are kept for interrupts.
+const INTERRUPTS_MAX: usize = 4;
+
 /// An instruction to a live run.
 #[derive(Clone, Debug)]
 pub struct NewCommand {
@@ -201,8 +204,12 @@ fn takes(run: &Run, kind: CommandKind) -> Result<(), EngineError> {
             Err(conflict(run, "it is on its way to its end already"))
         }
         CommandKind::Finish => Ok(()),
-        CommandKind::Steer | CommandKind::Interrupt if run.unheard.len() >= UNHEARD_MAX => {
+        // An interrupt always has a place: whoever said too much can still end the turn.
+        CommandKind::Steer if run.unheard.len() >= UNHEARD_MAX - INTERRUPTS_MAX => {
             Err(conflict(run, "too much waits to be heard by its agent already"))
+        }
+        CommandKind::Interrupt if run.unheard.len() >= UNHEARD_MAX => {
+            Err(conflict(run, "it is being interrupted already"))
         }
         CommandKind::Steer | CommandKind::Interrupt if run.turn_active => Ok(()),
         CommandKind::Steer | CommandKind::Interrupt => Err(conflict(run, "no turn is running")),

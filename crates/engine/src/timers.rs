@@ -20,6 +20,8 @@ const RUN: &str = "run";
 const PHASE: &str = "phase";
 /// How long it is kept open for a further turn.
 const OPEN: &str = "open";
+/// A timer that is moved on within a state is not due sooner than this.
+const MOVED_MS_MIN: u64 = 1_000;
 /// What is said of a run whose changes take longer to be applied than they may.
 pub(crate) const APPLYING_LATE: &str =
     "Applying took longer than allowed, and what was written by then is taken back.";
@@ -34,11 +36,14 @@ pub(crate) fn writes(before: Option<&Run>, after: &Run, now: Timestamp, limits: 
     for (name, due) in [(RUN, wanted.run_ms), (PHASE, wanted.phase_ms)] {
         let was = if name == RUN { wanted_before.run_ms } else { wanted_before.phase_ms };
         let entered = before.is_some_and(|before| before.entered_at != after.entered_at);
+        // Time that was none of the run's was taken out of it. Where hardly any is left, that is not said over and over.
+        let is_moved = before.is_some_and(|before| before.state.name() == after.state.name());
         match (was, due) {
             (None, None) => {}
             (Some(_), None) => writes.push(TimerWrite::Cancel { name: name.into() }),
             (Some(_), Some(_)) if !entered => {}
             (_, Some(ms)) => {
+                let ms = if is_moved { ms.max(MOVED_MS_MIN) } else { ms };
                 writes.push(TimerWrite::Set { name: name.into(), due: now.plus_ms(ms), payload: Safe::NULL })
             }
         }

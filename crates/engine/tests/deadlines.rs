@@ -12,9 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use runyard_backend::link::OpenRun;
 use runyard_domain::run::RunState;
-use runyard_domain::{Code, ExecutionPolicy, Timestamp};
-use runyard_engine::{Decision, Limits, NewRun, Resolve};
+use runyard_domain::{Code, ExecutionPolicy, RunId, Timestamp};
+use runyard_engine::{Decision, Engine, Limits, NewRun, Resolve};
 use runyard_store::{Clock, ManualClock, MemoryStore};
 
 use support::*;
@@ -56,34 +57,58 @@ async fn c12_time_in_which_no_hub_was_there_counts_toward_no_timeout() {
     assert_eq!(failure.code, Code::RunTimeout, "and no more than that");
 }
 
-/// One place for two runs: what the second one waits for it is not its own, however long that is.
+/// One place for two runs: the first was asked something and parked, the second one has its place when the answer comes.
+struct OnePlace {
+    clock: Arc<ManualClock>,
+    world: World,
+    engine: Engine,
+    edge: PlayedEdge,
+    /// The one that waits, of whose time four seconds are used up.
+    run: RunId,
+    /// The one that has the place.
+    other: RunId,
+    taken: OpenRun,
+}
+
+impl OnePlace {
+    async fn waited_for(timeout_ms: u64) -> OnePlace {
+        let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+        let store = Arc::new(MemoryStore::with_clock(Arc::clone(&shared)));
+        let limits = Limits { runs_per_edge_max: 1, park_after_ms: 1, ..Limits::default() };
+        let world = World { store, clock: shared, limits, ..World::default() };
+        let (engine, mut edge) = world.hub_and_edge().await;
+        let run = engine.create_run(limited(timeout_ms), &person()).await.unwrap().standing.run.id;
+        let open = edge.start().await;
+        clock.advance_ms(4_000);
+        edge.recorded(&open, 4, vec![asked("a1", "ls")]).await;
+        assert!(!edge.closes(run).await, "it is parked");
+        let other = engine.create_run(new_run("y"), &person()).await.unwrap().standing.run.id;
+        let taken = edge.start().await;
+        assert_eq!(taken.run, other);
+        let waiting = engine.open_approvals(Some(run), None, 10, true).await.unwrap().remove(0);
+        let yes = Resolve::new(Decision::Approve, &waiting.asked.digest);
+        engine.resolve(waiting.asked.approval_id, yes, &person()).await.unwrap();
+        let waits = OnePlace { clock, world, engine, edge, run, other, taken };
+        let before = waits.told().await;
+        waits.clock.advance_ms(60_000);
+        // Its timer is due, and says only that it waits.
+        while waits.told().await == before {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        waits
+    }
+
+    /// How often it was said that it waits.
+    async fn told(&self) -> usize {
+        let kinds = kinds(&self.engine, self.run).await;
+        kinds.iter().filter(|kind| *kind == "runtime.status").count()
+    }
+}
+
 #[tokio::test]
 async fn c12_time_in_which_an_approved_run_waits_for_a_place_counts_toward_no_timeout() {
-    let clock = Arc::new(ManualClock::at(1_700_000_000_000));
-    let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
-    let store = Arc::new(MemoryStore::with_clock(Arc::clone(&shared)));
-    let limits = Limits { runs_per_edge_max: 1, park_after_ms: 1, ..Limits::default() };
-    let world = World { store, clock: shared, limits, ..World::default() };
-    let (engine, mut edge) = world.hub_and_edge().await;
-    let run = engine.create_run(limited(10_000), &person()).await.unwrap().standing.run.id;
-    let open = edge.start().await;
-    clock.advance_ms(4_000);
-    edge.recorded(&open, 4, vec![asked("a1", "ls")]).await;
-    assert!(!edge.closes(run).await, "it is parked");
-    // Another one has its place when the answer comes.
-    let other = engine.create_run(new_run("y"), &person()).await.unwrap().standing.run.id;
-    let taken = edge.start().await;
-    assert_eq!(taken.run, other);
-    let waiting = engine.open_approvals(Some(run), None, 10, true).await.unwrap().remove(0);
-    let yes = Resolve::new(Decision::Approve, &waiting.asked.digest);
-    engine.resolve(waiting.asked.approval_id, yes, &person()).await.unwrap();
-    let waited = |kinds: &[String]| kinds.iter().filter(|kind| *kind == "runtime.status").count();
-    let before = waited(&kinds(&engine, run).await);
-    clock.advance_ms(60_000);
-    // Its timer is due, and says only that it waits.
-    while waited(&kinds(&engine, run).await) == before {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let OnePlace { clock, engine, mut edge, run, other, taken, .. } = OnePlace::waited_for(10_000).await;
     clock.advance_ms(5_000);
     edge.recorded(&taken, 4, vec![turn_ended()]).await;
     assert!(edge.closes(other).await);
@@ -93,6 +118,16 @@ async fn c12_time_in_which_an_approved_run_waits_for_a_place_counts_toward_no_ti
     clock.advance_ms(6_000);
     let RunState::Failed { failure } = until(&engine, run, "failed").await.state else { panic!() };
     assert_eq!(failure.code, Code::RunTimeout, "it has what it had left, and no more than that");
+}
+
+#[tokio::test]
+async fn c12_a_run_with_hardly_any_time_left_does_not_fill_its_log_while_it_waits_for_a_place() {
+    let waits = OnePlace::waited_for(4_001).await;
+    let due = waits.world.store.next_timer().await.unwrap().unwrap();
+    assert!(
+        due >= waits.clock.now().plus_ms(1_000),
+        "a millisecond is left, and it is said again at {due:?}"
+    );
 }
 
 #[tokio::test]

@@ -247,6 +247,28 @@ async fn j05_a_word_or_an_interrupt_that_was_taken_is_said_again_until_it_is_hea
 }
 
 #[tokio::test]
+async fn c22_whoever_said_more_than_an_agent_hears_can_still_interrupt_it() {
+    let world = World::default();
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let _open = edge.start().await;
+    let say = async |kind, text: Option<&str>| {
+        let command = NewCommand { kind, text: text.map(str::to_owned), key: None };
+        engine.command(run, command, &person()).await
+    };
+    let mut said = 0;
+    let refused = loop {
+        match say(CommandKind::Steer, Some("more")).await {
+            Ok(_) => said += 1,
+            Err(refused) => break refused,
+        }
+        assert!(said < 1_000, "words have no limit");
+    };
+    assert!(matches!(refused, EngineError::Conflict { .. }), "{refused}");
+    say(CommandKind::Interrupt, None).await.unwrap();
+}
+
+#[tokio::test]
 async fn c22_a_turn_that_waits_for_an_answer_takes_words_and_is_interrupted_which_withdraws_what_it_asks() {
     let (engine, mut edge) = World::default().hub_and_edge().await;
     let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;

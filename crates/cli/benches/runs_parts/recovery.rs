@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use runyard_domain::run::RunEvent;
 use runyard_domain::{AppendId, EventId, RunId, SessionId, Timestamp};
 use runyard_redact::{Redactor, TagKey};
 use runyard_store::{Change, EventLog, LoggedEvent, NewEvent, Place, Projection, RunRow, Runs, Writes};
@@ -148,19 +149,6 @@ impl Template {
 
 /// The program's own word for an event.
 fn known(kind: &str) -> &'static str {
-    const KINDS: [&str; 12] = [
-        "run.created",
-        "run.planned",
-        "run.accepted",
-        "run.preparing",
-        "run.started",
-        "run.turn.started",
-        "run.turn.ended",
-        "run.message.delta",
-        "run.message.completed",
-        "runtime.status",
-        "run.degraded",
-        "run.completed",
-    ];
-    KINDS.into_iter().find(|known| *known == kind).unwrap_or_else(|| panic!("{kind} is not expected"))
+    let mut kinds = RunEvent::KINDS.iter().copied();
+    kinds.find(|known| *known == kind).unwrap_or_else(|| panic!("{kind} is not expected"))
 }
