@@ -3,11 +3,14 @@ import { expect } from "@playwright/test";
 import type { RunPage } from "./run-page.ts";
 import type { Yard } from "./yard.ts";
 
-/** The numbers of the rows that are drawn, from top to bottom. A turn's own row counts all that is in the turn, so it is left out. */
+/**
+ * The numbers of the rows that are drawn, from top to bottom. A turn's own row counts all that is in the turn, and a word's when it was
+ * heard, so they are left out.
+ */
 export function numbers(run: RunPage): Promise<number[]> {
   // In one step: between two the list may have been drawn anew.
   return run.feed.evaluate((feed) =>
-    [...feed.querySelectorAll('[data-seq]:not([data-kind="turn"])')]
+    [...feed.querySelectorAll('[data-seq]:not([data-kind="turn"], [data-kind="command"])')]
       .map((row) => ({ top: row.getBoundingClientRect().top, number: Number(row.getAttribute("data-seq")) }))
       .sort((a, b) => a.top - b.top)
       .map(({ number }) => number),
