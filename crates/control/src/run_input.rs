@@ -36,26 +36,24 @@ impl From<TaskInput> for Task {
     }
 }
 
-/// The schema of an execution policy. What is read is the domain's own type.
+/// How a run is to be executed. What is left out is the agent profile's.
+// Only the schema: what is read is the domain's own type.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used; a test holds it against the domain's type")]
 pub(crate) struct ExecutionPolicySchema {
     /// How its processes are confined.
-    #[schemars(default)]
-    sandbox: SandboxSchema,
+    sandbox: Option<SandboxSchema>,
     /// Whether it may use the network.
-    #[schemars(default)]
-    network: NetworkSchema,
+    network: Option<NetworkSchema>,
     /// Whether people may be asked; never means that what would be asked is denied.
-    #[schemars(default)]
-    approval: ApprovalSchema,
+    approval: Option<ApprovalSchema>,
     /// How long the whole run may take, not counting the time in which it waits for people.
-    #[schemars(default = "timeout_ms", range(min = 1, max = ExecutionPolicy::TIMEOUT_MS_MAX))]
-    timeout_ms: u64,
+    #[schemars(range(min = 1, max = ExecutionPolicy::TIMEOUT_MS_MAX))]
+    timeout_ms: Option<u64>,
     /// How long it may be silent.
-    #[schemars(default = "idle_ms", range(min = 1, max = ExecutionPolicy::TIMEOUT_MS_MAX))]
-    idle_ms: u64,
+    #[schemars(range(min = 1, max = ExecutionPolicy::TIMEOUT_MS_MAX))]
+    idle_ms: Option<u64>,
     /// How long it stays open for a further turn after one has ended, still among the active runs and within timeoutMs; without
     /// it the run ends with its last turn.
     #[schemars(range(min = 1, max = ExecutionPolicy::TIMEOUT_MS_MAX))]
@@ -63,18 +61,9 @@ pub(crate) struct ExecutionPolicySchema {
     /// What it may use at most, as far as its backend says what it uses.
     budget: Option<BudgetSchema>,
     /// What becomes of what it changed: a person is asked to apply it, or it stays in the checkout for later.
-    #[schemars(default)]
-    changes: ChangesSchema,
+    changes: Option<ChangesSchema>,
     /// The secrets that it may be given: those of its own backend profile, which are taken where this is left out.
     secret_scope: Option<SecretScopeSchema>,
-}
-
-fn timeout_ms() -> u64 {
-    ExecutionPolicy::default().timeout_ms
-}
-
-fn idle_ms() -> u64 {
-    ExecutionPolicy::default().idle_ms
 }
 
 #[derive(JsonSchema)]
@@ -102,40 +91,36 @@ struct BudgetLimitsSchema {
     tokens: Option<u64>,
 }
 
-#[derive(Default, serde::Serialize, JsonSchema)]
+#[derive(JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[expect(dead_code, reason = "only its schema is used")]
 enum SandboxSchema {
     ReadOnly,
-    #[default]
     WorkspaceWrite,
     None,
 }
 
-#[derive(Default, serde::Serialize, JsonSchema)]
+#[derive(JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[expect(dead_code, reason = "only its schema is used")]
 enum NetworkSchema {
     Deny,
-    #[default]
     Ask,
     Allow,
 }
 
-#[derive(Default, serde::Serialize, JsonSchema)]
+#[derive(JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[expect(dead_code, reason = "only its schema is used")]
 enum ChangesSchema {
-    #[default]
     Ask,
     Keep,
 }
 
-#[derive(Default, serde::Serialize, JsonSchema)]
+#[derive(JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[expect(dead_code, reason = "only its schema is used")]
 enum ApprovalSchema {
-    #[default]
     Ask,
     Never,
 }
@@ -171,6 +156,7 @@ struct SecretRefSchema {
 #[cfg(test)]
 mod tests {
     use runyard_actions::Schema;
+    use runyard_domain::WantedExecution;
     use serde_json::json;
 
     use super::*;
@@ -184,7 +170,8 @@ mod tests {
     #[test]
     fn the_schema_of_an_execution_policy_takes_what_the_domain_writes() {
         let schema = Schema::of_input::<Holder>();
-        let mut written = serde_json::to_value(ExecutionPolicy::default()).unwrap();
+        let all = WantedExecution::from(ExecutionPolicy::default());
+        let mut written = serde_json::to_value(all).unwrap();
         assert_eq!(written.get("secretScope"), None, "what is not said is the profile's own");
         let entry = json!({ "profile": "codex", "secretRef": { "name": "codex", "keys": ["auth.json"] } });
         written["secretScope"] = json!({ "providerCredentials": [entry] });
@@ -194,16 +181,25 @@ mod tests {
             written["budget"] = budget;
             assert_eq!(schema.issues(&json!({ "policy": written })), Ok(vec![]));
         }
-        let read: ExecutionPolicy = serde_json::from_value(written).unwrap();
+        let read: WantedExecution = serde_json::from_value(written).unwrap();
         let budget = Budget { cost_usd: "2.50".parse().ok(), tokens: Some(9) };
         assert_eq!((read.budget, read.keep_open_ms), (Some(budget), Some(600_000)));
         assert_eq!(read.secret_scope.unwrap().provider_credentials.len(), 1);
         assert_eq!(schema.issues_with_defaults(&json!({ "policy": {} })), Ok(vec![]));
+        assert_eq!(serde_json::from_value::<WantedExecution>(json!({})).unwrap(), WantedExecution::default());
         let described = schema.json().to_string();
         assert!(
             !described.contains(r#""default":{"providerCredentials""#),
             "an absent scope stays absent: {described}"
         );
+        for left_out in ["timeoutMs", "sandbox", "network", "approval", "changes"] {
+            let place = format!("/$defs/ExecutionPolicySchema/properties/{left_out}/default");
+            let default = schema.json().pointer(&place);
+            assert!(
+                default.is_none_or(serde_json::Value::is_null),
+                "{left_out} is the agent profile's: {default:?}"
+            );
+        }
         for wrong in [
             json!({ "sandbox": "off" }),
             json!({ "approval": "always" }),
@@ -219,8 +215,8 @@ mod tests {
             let issues = schema.issues_with_defaults(&json!({ "policy": wrong })).unwrap();
             assert_eq!(issues.len(), 1, "{wrong}: {issues:?}");
             assert!(
-                serde_json::from_value::<ExecutionPolicy>(wrong)
-                    .map_or(true, |policy| policy.timeout_ms == 0 || policy.keep_open_ms.is_some())
+                serde_json::from_value::<WantedExecution>(wrong)
+                    .map_or(true, |policy| policy.timeout_ms == Some(0) || policy.keep_open_ms.is_some())
             );
         }
     }

@@ -1,7 +1,7 @@
 //! Runs: make, list, show, read what happened, tell them something, end them.
 
 use runyard_actions::{Action, ActionError, Context, DefinitionError, action};
-use runyard_domain::ExecutionPolicy;
+use runyard_domain::WantedExecution;
 use runyard_domain::run::CommandKind;
 use runyard_engine::{Engine, NewCancel, NewCommand, NewRun, Standing};
 use schemars::JsonSchema;
@@ -36,7 +36,7 @@ struct Create {
     session: Option<String>,
     /// What it may do; the agent profile's own without.
     #[schemars(with = "Option<ExecutionPolicySchema>")]
-    execution_policy: Option<ExecutionPolicy>,
+    execution_policy: Option<WantedExecution>,
     /// The run that it goes on from, in the same session and on the same thread.
     continues: Option<String>,
 }

@@ -35,6 +35,73 @@ pub struct ExecutionPolicy {
     pub secret_scope: Option<SecretScope>,
 }
 
+/// What whoever starts a run says of what it may do. What it leaves out is as the agent profile has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct WantedExecution {
+    /// How its processes are confined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Sandbox>,
+    /// Whether it may use the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+    /// Whether people may be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
+    /// How long the whole run may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// How long it may be silent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_ms: Option<u64>,
+    /// How long it stays open for a further turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_open_ms: Option<u64>,
+    /// What it may use at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    /// What becomes of what it changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
+    /// The secrets that it may be given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_scope: Option<SecretScope>,
+}
+
+impl WantedExecution {
+    /// The policy that is wanted of a profile that has this one. It may be wider: whoever allows narrows it.
+    #[must_use]
+    pub fn of(&self, profile: &ExecutionPolicy) -> ExecutionPolicy {
+        ExecutionPolicy {
+            sandbox: self.sandbox.unwrap_or(profile.sandbox),
+            network: self.network.unwrap_or(profile.network),
+            approval: self.approval.unwrap_or(profile.approval),
+            timeout_ms: self.timeout_ms.unwrap_or(profile.timeout_ms),
+            idle_ms: self.idle_ms.unwrap_or(profile.idle_ms),
+            keep_open_ms: self.keep_open_ms,
+            budget: self.budget,
+            changes: self.changes.unwrap_or(profile.changes),
+            secret_scope: self.secret_scope.clone(),
+        }
+    }
+}
+
+impl From<ExecutionPolicy> for WantedExecution {
+    fn from(policy: ExecutionPolicy) -> Self {
+        WantedExecution {
+            sandbox: Some(policy.sandbox),
+            network: Some(policy.network),
+            approval: Some(policy.approval),
+            timeout_ms: Some(policy.timeout_ms),
+            idle_ms: Some(policy.idle_ms),
+            keep_open_ms: policy.keep_open_ms,
+            budget: policy.budget,
+            changes: Some(policy.changes),
+            secret_scope: policy.secret_scope,
+        }
+    }
+}
+
 /// What becomes of what a run changed in its checkout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

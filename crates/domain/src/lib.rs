@@ -29,6 +29,7 @@ pub use errors::{ApplicationCode, Class, Code, ErrorCode, InvalidCode, Retry, Ro
 pub use event::Event;
 pub use execution::{
     Approval, Changes, ExecutionPolicy, Network, ProviderCredential, Sandbox, SecretRef, SecretScope,
+    WantedExecution,
 };
 pub use ids::{
     AppendId, ApprovalId, ArtifactId, CommandId, EventId, InvalidId, InvocationId, RuleId, RunId, SessionId,

@@ -1,7 +1,7 @@
 //! Making runs: checked, planned and recorded in one change, before anything happens.
 
 use runyard_domain::run::{ApprovalPolicyRef, Created as CreatedFacts, Planned, RunEvent, Task, Who};
-use runyard_domain::{Actor, ExecutionPolicy, RunId, SessionId};
+use runyard_domain::{Actor, RunId, SessionId, WantedExecution};
 use runyard_store::StorageError;
 use serde_json::{Value, json};
 
@@ -29,8 +29,8 @@ pub struct NewRun {
     pub session: Option<SessionId>,
     /// The run that it goes on from: same session, same thread.
     pub continues: Option<RunId>,
-    /// What it may do; the agent profile's without.
-    pub execution_policy: Option<ExecutionPolicy>,
+    /// What it may do, within the agent profile's, which counts where this says nothing.
+    pub execution_policy: Option<WantedExecution>,
     /// The caller's idempotency key.
     pub key: Option<String>,
 }

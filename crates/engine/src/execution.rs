@@ -6,6 +6,7 @@
 use runyard_backend::BackendInfo;
 use runyard_domain::{
     AgentProfile, BackendProfile, ExecutionPolicy, ProviderCredential, SecretRef, SecretScope,
+    WantedExecution,
 };
 
 use crate::{EngineError, budget};
@@ -33,9 +34,10 @@ pub enum Unscoped {
     },
 }
 
-/// What a run may do, never more than its caller says, the agent profile allows and the backend profile has (B05, B07).
+/// What a run may do, never more than its caller says, the agent profile allows and the backend profile has (B05, B07). What the
+/// caller does not speak of is the agent profile's.
 pub(crate) fn execution_policy(
-    wanted: Option<&ExecutionPolicy>,
+    wanted: Option<&WantedExecution>,
     agent: &AgentProfile,
     backend: (&BackendProfile, &BackendInfo),
 ) -> Result<ExecutionPolicy, EngineError> {
@@ -46,12 +48,13 @@ pub(crate) fn execution_policy(
             check_times(wanted)?;
             ExecutionPolicy {
                 budget: budget::narrowed(wanted.budget, allowed.budget),
-                ..wanted.narrowed_by(allowed)
+                ..wanted.of(allowed).narrowed_by(allowed)
             }
         }
     };
     budget::check(policy.budget.as_ref(), backend)?;
-    let said = wanted.into_iter().chain([allowed]).filter_map(|policy| policy.secret_scope.as_ref());
+    let wanted_scope = wanted.and_then(|wanted| wanted.secret_scope.as_ref());
+    let said = wanted_scope.into_iter().chain(&allowed.secret_scope);
     Ok(ExecutionPolicy { secret_scope: Some(secret_scope(said, backend.0)?), ..policy })
 }
 
@@ -89,14 +92,14 @@ fn secret_scope<'a>(
     })
 }
 
-fn check_times(policy: &ExecutionPolicy) -> Result<(), EngineError> {
+fn check_times(wanted: &WantedExecution) -> Result<(), EngineError> {
     let max = ExecutionPolicy::TIMEOUT_MS_MAX;
     for (path, ms) in [
-        ("executionPolicy.timeoutMs", policy.timeout_ms),
-        ("executionPolicy.idleMs", policy.idle_ms),
-        ("executionPolicy.keepOpenMs", policy.keep_open_ms.unwrap_or(max)),
+        ("executionPolicy.timeoutMs", wanted.timeout_ms),
+        ("executionPolicy.idleMs", wanted.idle_ms),
+        ("executionPolicy.keepOpenMs", wanted.keep_open_ms),
     ] {
-        if ms == 0 || ms > max {
+        if ms.is_some_and(|ms| ms == 0 || ms > max) {
             return Err(EngineError::Invalid { path, message: format!("Expected 1 to {max}.") });
         }
     }

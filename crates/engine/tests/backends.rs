@@ -22,7 +22,7 @@ fn credential(name: &str) -> ProviderCredential {
 fn with(provider_credentials: Vec<ProviderCredential>) -> NewRun {
     let secret_scope = Some(SecretScope { provider_credentials });
     let policy = ExecutionPolicy { secret_scope, ..ExecutionPolicy::default() };
-    NewRun { execution_policy: Some(policy), ..new_run("x") }
+    NewRun { execution_policy: Some(policy.into()), ..new_run("x") }
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ fn dollars(text: &str) -> Dollars {
 
 fn with(budget: Budget) -> NewRun {
     let policy = ExecutionPolicy { budget: Some(budget), ..ExecutionPolicy::default() };
-    NewRun { execution_policy: Some(policy), ..new_run("x") }
+    NewRun { execution_policy: Some(policy.into()), ..new_run("x") }
 }
 
 fn used(input: u64, output: u64, cost_usd: f64) -> Report {
@@ -126,7 +126,7 @@ async fn the_budget_of_an_agent_profile_can_only_be_narrowed() {
     ];
     for (wanted, taken) in table {
         let policy = ExecutionPolicy { budget: wanted, ..ExecutionPolicy::default() };
-        let new = NewRun { execution_policy: Some(policy), ..new_run("x") };
+        let new = NewRun { execution_policy: Some(policy.into()), ..new_run("x") };
         let made = engine.create_run(new, &person()).await.unwrap().standing.run;
         assert_eq!(made.created.execution_policy.budget, Some(taken), "{wanted:?}");
     }

@@ -24,7 +24,7 @@ const HOUR_MS: i64 = 60 * 60 * 1000;
 
 fn limited(timeout_ms: u64) -> NewRun {
     let policy = ExecutionPolicy { timeout_ms, ..ExecutionPolicy::default() };
-    NewRun { execution_policy: Some(policy), ..new_run("x") }
+    NewRun { execution_policy: Some(policy.into()), ..new_run("x") }
 }
 
 #[tokio::test]

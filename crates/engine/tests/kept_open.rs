@@ -20,7 +20,7 @@ const KEEP_OPEN_MS: u64 = 600_000;
 
 fn kept_open() -> NewRun {
     let policy = ExecutionPolicy { keep_open_ms: Some(KEEP_OPEN_MS), ..ExecutionPolicy::default() };
-    NewRun { execution_policy: Some(policy), ..new_run("x") }
+    NewRun { execution_policy: Some(policy.into()), ..new_run("x") }
 }
 
 /// A world with a clock that the test moves.
@@ -145,7 +145,7 @@ async fn c22_a_run_that_is_not_kept_open_takes_no_finish() {
     assert_eq!(error.code(), Code::ValidationError);
     for keep_open_ms in [0, ExecutionPolicy::TIMEOUT_MS_MAX + 1] {
         let policy = ExecutionPolicy { keep_open_ms: Some(keep_open_ms), ..ExecutionPolicy::default() };
-        let wrong = NewRun { execution_policy: Some(policy), ..new_run("x") };
+        let wrong = NewRun { execution_policy: Some(policy.into()), ..new_run("x") };
         let error = engine.create_run(wrong, &person()).await.unwrap_err();
         assert!(
             matches!(error, EngineError::Invalid { path: "executionPolicy.keepOpenMs", .. }),
@@ -186,7 +186,7 @@ async fn c22_the_silence_of_a_kept_open_run_between_its_turns_is_no_fault_of_its
         idle_ms: 1_000,
         ..ExecutionPolicy::default()
     };
-    let new = NewRun { execution_policy: Some(policy), ..new_run("x") };
+    let new = NewRun { execution_policy: Some(policy.into()), ..new_run("x") };
     let run = engine.create_run(new, &person()).await.unwrap().standing.run.id;
     let open = edge.start().await;
     edge.recorded(&open, 4, vec![turn_ended()]).await;

@@ -172,7 +172,7 @@ async fn c22_a_run_that_changed_nothing_or_may_ask_nobody_completes_at_once() {
     assert_eq!(diff_state(&engine, open.run).await, serde_json::to_value(DiffState::Unchanged).unwrap());
 
     let policy = ExecutionPolicy { approval: Approval::Never, ..ExecutionPolicy::default() };
-    let open = reviewing(&engine, &mut edge, NewRun { execution_policy: Some(policy), ..new() }).await;
+    let open = reviewing(&engine, &mut edge, NewRun { execution_policy: Some(policy.into()), ..new() }).await;
     edge.recorded(&open, 1, vec![diff(1)]).await;
     assert!(edge.closes(open.run).await);
     until(&engine, open.run, "completed").await;

@@ -394,7 +394,7 @@ async fn j05_an_open_step_is_resumed_asked_about_or_unknown() {
         let world = World { resumes, ..World::default() };
         let (engine, mut edge) = world.hub_and_edge().await;
         let policy = ExecutionPolicy { approval, ..ExecutionPolicy::default() };
-        let new = NewRun { execution_policy: Some(policy), ..new_run("x") };
+        let new = NewRun { execution_policy: Some(policy.into()), ..new_run("x") };
         let run = engine.create_run(new, &person()).await.unwrap().standing.run.id;
         let open = edge.start().await;
         if thread {
@@ -463,7 +463,8 @@ async fn c12_no_answer_in_time_is_a_rejection() {
 async fn c16_a_run_that_takes_too_long_fails_as_run_timeout() {
     let (engine, mut edge) = World::default().hub_and_edge().await;
     let policy = ExecutionPolicy { timeout_ms: 50, ..ExecutionPolicy::default() };
-    let run = engine.create_run(NewRun { execution_policy: Some(policy), ..new_run("x") }, &person()).await;
+    let run =
+        engine.create_run(NewRun { execution_policy: Some(policy.into()), ..new_run("x") }, &person()).await;
     let run = run.unwrap().standing.run.id;
     edge.start().await;
     let RunState::Failed { failure } = until(&engine, run, "failed").await.state else { panic!() };
@@ -474,7 +475,8 @@ async fn c16_a_run_that_takes_too_long_fails_as_run_timeout() {
 async fn c04_a_silent_backend_makes_the_run_degraded() {
     let (engine, mut edge) = World::default().hub_and_edge().await;
     let policy = ExecutionPolicy { idle_ms: 20, ..ExecutionPolicy::default() };
-    let run = engine.create_run(NewRun { execution_policy: Some(policy), ..new_run("x") }, &person()).await;
+    let run =
+        engine.create_run(NewRun { execution_policy: Some(policy.into()), ..new_run("x") }, &person()).await;
     let run = run.unwrap().standing.run.id;
     edge.start().await;
     let mut tail = engine.follow(run, 0).await.unwrap();

@@ -67,7 +67,7 @@ fn scope(entries: Vec<ProviderCredential>) -> SecretScope {
 
 #[track_caller]
 fn settled(wanted: Option<Vec<ProviderCredential>>) -> Result<Vec<ProviderCredential>, Unscoped> {
-    let wanted = ExecutionPolicy { secret_scope: wanted.map(scope), ..ExecutionPolicy::default() };
+    let wanted = WantedExecution { secret_scope: wanted.map(scope), ..WantedExecution::default() };
     let made =
         execution_policy(Some(&wanted), &agent(ExecutionPolicy::default()), (&backend("codex"), &info()));
     match made {
@@ -178,6 +178,28 @@ fn is_within(recorded: &ExecutionPolicy, other: &ExecutionPolicy) -> bool {
         && secrets
 }
 
+#[test]
+fn c05_what_a_caller_leaves_out_of_an_execution_policy_is_the_agent_profiles() {
+    let allowed = ExecutionPolicy {
+        sandbox: Sandbox::None,
+        network: Network::Allow,
+        timeout_ms: 4 * 60 * 60 * 1000,
+        idle_ms: 60 * 60 * 1000,
+        ..ExecutionPolicy::default()
+    };
+    let settled = |wanted: WantedExecution| {
+        let made = execution_policy(Some(&wanted), &agent(allowed.clone()), (&backend("codex"), &info()));
+        ExecutionPolicy { secret_scope: None, ..made.unwrap() }
+    };
+    assert_eq!(settled(WantedExecution::default()), allowed);
+    let keep = WantedExecution { changes: Some(Changes::Keep), ..WantedExecution::default() };
+    assert_eq!(settled(keep), ExecutionPolicy { changes: Changes::Keep, ..allowed.clone() });
+    let less = WantedExecution { timeout_ms: Some(1000), ..WantedExecution::default() };
+    assert_eq!(settled(less), ExecutionPolicy { timeout_ms: 1000, ..allowed.clone() });
+    let narrow = WantedExecution { network: Some(Network::Deny), ..WantedExecution::default() };
+    assert_eq!(settled(narrow), ExecutionPolicy { network: Network::Deny, ..allowed.clone() });
+}
+
 proptest! {
     #[test]
     fn b07_what_is_recorded_is_within_what_is_wanted_and_what_is_allowed(
@@ -191,7 +213,7 @@ proptest! {
             backend.required_secret_keys.clear();
         }
         let (agent, known) = (agent(allowed.clone()), [REQUIRED, OPTIONAL].map(str::to_owned));
-        if let Ok(recorded) = execution_policy(Some(&wanted), &agent, (&backend, &info())) {
+        if let Ok(recorded) = execution_policy(Some(&wanted.clone().into()), &agent, (&backend, &info())) {
             prop_assert!(is_within(&recorded, &wanted), "{recorded:?}\n{wanted:?}");
             prop_assert!(is_within(&recorded, &allowed), "{recorded:?}\n{allowed:?}");
             for entry in recorded.secret_scope.unwrap().provider_credentials {

@@ -68,7 +68,6 @@ describe("filters in the address", () => {
 
 describe("a draft", () => {
   const filled = { ...EMPTY, task: "Tidy up", agent: "codex", workspace: "wsp_1" };
-  const own = { sandbox: "workspace-write", network: "ask", timeoutMs: 3_600_000, budget: { tokens: 9 } } as const;
 
   it("without task, agent or workspace is not sent", () => {
     expect(problemsOf({ ...EMPTY, task: "  " })).toEqual({ task: "task", agent: "choose", workspace: "choose" });
@@ -88,17 +87,16 @@ describe("a draft", () => {
 
   it("sends no policy where nothing was changed: the profile's own holds", () => {
     expect(changedOptions(filled)).toBe(0);
-    expect(policyOf(filled, own)).toBeUndefined();
+    expect(policyOf(filled)).toBeUndefined();
   });
 
-  it("sends the profile's own with what was changed", () => {
+  it("sends what was changed and nothing else", () => {
     const changed = { ...filled, network: "deny", costUsd: "2.50", timeout: "5", keepOpen: "10" } as const;
-    expect(policyOf(changed, own)).toEqual({
-      sandbox: "workspace-write",
+    expect(policyOf(changed)).toEqual({
       network: "deny",
       timeoutMs: 300_000,
       keepOpenMs: 600_000,
-      budget: { tokens: 9, costUsd: "2.50" },
+      budget: { costUsd: "2.50" },
     });
   });
 

@@ -705,18 +705,18 @@ export interface ErrorRow {
   recovery: string;
 }
 
-/** The schema of an execution policy. What is read is the domain's own type. */
+/** How a run is to be executed. What is left out is the agent profile's. */
 export interface ExecutionPolicyInput {
   /** How its processes are confined. */
-  sandbox?: SandboxInput;
+  sandbox?: SandboxInput | null;
   /** Whether it may use the network. */
-  network?: NetworkInput;
+  network?: NetworkInput | null;
   /** Whether people may be asked; never means that what would be asked is denied. */
-  approval?: ApprovalInput;
+  approval?: ApprovalInput | null;
   /** How long the whole run may take, not counting the time in which it waits for people. */
-  timeoutMs?: number;
+  timeoutMs?: number | null;
   /** How long it may be silent. */
-  idleMs?: number;
+  idleMs?: number | null;
   /**
    * How long it stays open for a further turn after one has ended, still among the active runs and within timeoutMs;
    * without it the run ends with its last turn.
@@ -725,7 +725,7 @@ export interface ExecutionPolicyInput {
   /** What it may use at most, as far as its backend says what it uses. */
   budget?: BudgetInput | null;
   /** What becomes of what it changed: a person is asked to apply it, or it stays in the checkout for later. */
-  changes?: ChangesInput;
+  changes?: ChangesInput | null;
   /** The secrets that it may be given: those of its own backend profile, which are taken where this is left out. */
   secretScope?: SecretScopeInput | null;
 }

@@ -90,21 +90,19 @@ export function changedOptions(draft: Draft): number {
   return OPTIONS.filter((field) => draft[field] !== "").length;
 }
 
-/** The policy to send: the profile's own with what was changed, or nothing where nothing was. */
-export function policyOf(draft: Draft, own: Policy): Policy | undefined {
+/** The policy to send: what was changed; the rest is the agent profile's. */
+export function policyOf(draft: Draft): Policy | undefined {
   if (changedOptions(draft) === 0) return undefined;
   const limits = {
     ...(draft.costUsd !== "" && { costUsd: draft.costUsd.trim() }),
     ...(draft.tokens !== "" && { tokens: Number(draft.tokens) }),
   };
-  const before = typeof own.budget === "string" ? { costUsd: own.budget } : own.budget;
   return {
-    ...own,
     ...(draft.sandbox !== "" && { sandbox: draft.sandbox }),
     ...(draft.network !== "" && { network: draft.network }),
     ...(draft.approval !== "" && { approval: draft.approval }),
     ...(draft.changes !== "" && { changes: draft.changes }),
-    ...(Object.keys(limits).length > 0 && { budget: { ...before, ...limits } }),
+    ...(Object.keys(limits).length > 0 && { budget: limits }),
     ...(draft.timeout !== "" && { timeoutMs: Number(draft.timeout) * MINUTE_MS }),
     ...(draft.keepOpen !== "" && { keepOpenMs: Number(draft.keepOpen) * MINUTE_MS }),
   };

@@ -3,7 +3,7 @@ import { useRouter } from "@tanstack/react-router";
 import { useAction, useData, type actions, type Failing } from "@runyard/react";
 import { useMemo, useRef, useState, type RefObject } from "react";
 import { t } from "../../i18n";
-import { fieldOf, keepDraft, keepLastAgent, lastAgent, policyIn, policyOf, problemsOf, type Draft, type Problems } from "./draft";
+import { fieldOf, keepDraft, keepLastAgent, lastAgent, policyOf, problemsOf, type Draft, type Problems } from "./draft";
 
 /** A run of its own, the same once more, or one that goes on from another. */
 export type Mode = "new" | "again" | "goOn";
@@ -63,7 +63,7 @@ export function useNewRun(mode: Mode, from: Origin | undefined, start: Draft): N
       requestAnimationFrame(() => form.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus());
       return;
     }
-    const policy = policyOf(draft, policyIn(agent.executionPolicy));
+    const policy = policyOf(draft);
     const origin = mode === "goOn" && from ? { continues: from.id } : {};
     const input = { task: draft.task, agent: agent.id, workspace: workspace.id, ...(policy && { executionPolicy: policy }), ...origin };
     const answer = await create.invoke(input, { idempotencyKey: key });
