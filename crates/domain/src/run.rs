@@ -22,7 +22,10 @@ pub use command::{CancelRequested, CommandHeard, CommandKind, CommandReceived};
 pub use event::{RunEvent, UnreadableEvent};
 pub use facts::*;
 pub use failure::{Failure, FailureKind};
-pub use fold::{Grant, Metrics, OpenStep, QUEUED_TURNS_MAX, QueuedTurn, Run, Stopping, UNHEARD_MAX, Unheard};
+pub use fold::{
+    Grant, Metrics, OPEN_STEPS_MAX, OpenStep, QUEUED_TURNS_MAX, QueuedTurn, Run, Stopping, UNHEARD_MAX,
+    Unheard,
+};
 pub use review::{ApplyStatus, Review, Work};
 pub use runtime::{RuntimeDied, RuntimeError, RuntimeStatus};
 pub use state::{Asked, Illegal, RunState};

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::endings::{cancelled, completed, failed, withdrawn};
 use crate::fresh::fresh;
 use crate::record::{Decided, Fact};
-use crate::recovery::RECOVERY_KEY;
+use crate::recovery::{RECOVERY_KEY, THE_TURN};
 use crate::{Engine, EngineError};
 
 /// A run carries the changes of a run, or takes back what such a run carried.
@@ -429,9 +429,9 @@ pub(crate) fn resolution_facts(run: &Run, resolved: ApprovalResolved, now: Times
     });
     facts.extend(others);
     if recovery {
-        let step = run.open_steps.values().next().map(|step| step.summary.clone());
+        let step = run.unknown_steps().unwrap_or_else(|| THE_TURN.to_owned());
         let message = "Whether the step took effect is unknown, and it is not to be repeated.";
-        facts.push(failed(run, Failure::new(Code::OutcomeUnknown, message), "failed", step, now));
+        facts.push(failed(run, Failure::new(Code::OutcomeUnknown, message), "failed", Some(step), now));
     } else {
         facts.push(cancelled(run, by, &reason, Some(Code::ApprovalRejected), now).into());
     }

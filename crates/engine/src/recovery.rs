@@ -19,6 +19,8 @@ use crate::{Engine, EngineError, Limits};
 
 /// The key of an approval that the engine itself asks for.
 pub(crate) const RECOVERY_KEY: &str = "recovery";
+/// What nobody knows of where no single step is known.
+pub(crate) const THE_TURN: &str = "the turn";
 /// From so long on it is said that nobody looked after a run.
 pub(crate) const AWAY_MS_MIN: u64 = 1_000;
 /// How many runs are read at a time.
@@ -38,15 +40,12 @@ enum Recovery {
 
 /// A step may have been done or not, unless it has a result, may be repeated, or the backend knows from its conversation.
 fn decide(run: &Run, info: &BackendInfo) -> Recovery {
-    let unknown: Vec<&str> =
-        run.open_steps.values().filter(|step| !step.idempotent).map(|step| step.summary.as_str()).collect();
-    let unknown = (!unknown.is_empty()).then(|| unknown.join("; "));
-    match (info.resumes, unknown) {
+    match (info.resumes, run.unknown_steps()) {
         (Resumes::Thread, _) if run.thread.is_some() => Recovery::Resume,
         (Resumes::Thread | Resumes::Steps, None) => Recovery::Resume,
         (Resumes::Never, None) if !run.turn_active => Recovery::Resume,
         (_, Some(step)) => Recovery::Unknown { step },
-        (Resumes::Never, None) => Recovery::Unknown { step: "the turn".to_owned() },
+        (Resumes::Never, None) => Recovery::Unknown { step: THE_TURN.to_owned() },
     }
 }
 

@@ -489,7 +489,9 @@ impl Batch<'_> {
         for fact in withdrawn(&self.run) {
             self.push(fact.event, None)?;
         }
-        let fact = failed(&self.run, failure, terminal_status, None, self.now);
+        // What nobody knows of is named, also where something else was found first.
+        let step = (failure.code == Code::OutcomeUnknown).then(|| self.run.unknown_steps()).flatten();
+        let fact = failed(&self.run, failure, terminal_status, step, self.now);
         self.push(fact.event, backend_event)
     }
 }

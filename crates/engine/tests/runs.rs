@@ -10,6 +10,7 @@ use runyard_domain::run::DecisionScope;
 use runyard_domain::run::{CommandKind, Resolution, RunState, TurnOutcome};
 use runyard_domain::{Actor, Approval, Code, ExecutionPolicy, RunId};
 use runyard_engine::{Decision, Engine, EngineError, Limits, NewCancel, NewCommand, NewRun, Resolve};
+use serde_json::{Value, json};
 use support::*;
 
 fn cancel(reason: &str) -> NewCancel {
@@ -436,6 +437,41 @@ async fn j05_an_open_step_is_resumed_asked_about_or_unknown() {
     check(Resumes::Thread, true, false, Approval::Never, Then::Resumed).await;
     check(Resumes::Thread, false, false, Approval::Ask, Then::Asked).await;
     check(Resumes::Never, false, false, Approval::Ask, Then::Asked).await;
+}
+
+#[tokio::test]
+async fn j05_every_step_that_nobody_knows_of_is_named_when_a_run_ends_with_it() {
+    for approval in [Approval::Ask, Approval::Never] {
+        let world = World { resumes: Resumes::Steps, ..World::default() };
+        let (engine, mut edge) = world.hub_and_edge().await;
+        let policy = ExecutionPolicy { approval, ..ExecutionPolicy::default() };
+        let new = NewRun { execution_policy: Some(policy.into()), ..new_run("x") };
+        let run = engine.create_run(new, &person()).await.unwrap().standing.run.id;
+        let open = edge.start().await;
+        let calls = vec![call("c1", true), call("c2", false), call("c3", false), call("c4", false)];
+        edge.recorded(&open, 4, calls).await;
+        edge.recorded(&open, 5, vec![result("c3")]).await;
+        engine.stop();
+        drop((engine, edge));
+        let (engine, _edge) = world.hub_and_edge().await;
+        let unknown = json!("step c2; step c4");
+        if approval == Approval::Ask {
+            until(&engine, run, "needs_approval").await;
+            let record = only_open(&engine).await;
+            assert_eq!(serde_json::to_value(&record.asked.request).unwrap()["step"], unknown);
+            let no = answer(Decision::Reject, &record.asked.digest);
+            engine.resolve(record.asked.approval_id, no, &person()).await.unwrap();
+        }
+        let RunState::Failed { failure } = until(&engine, run, "failed").await.state else { panic!() };
+        assert_eq!(failure.code, Code::OutcomeUnknown);
+        let events = engine.events(run, 0, 100).await.unwrap();
+        let last: Value = serde_json::from_slice(&events.last().unwrap().body).unwrap();
+        assert_eq!(
+            (&last["type"], &last["payload"]["step"]),
+            (&json!("run.failed"), &unknown),
+            "{approval:?}"
+        );
+    }
 }
 
 #[tokio::test]

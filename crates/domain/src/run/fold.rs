@@ -17,8 +17,10 @@ use crate::{ApprovalId, Artifact, CommandId, RunId, Timestamp, is_relative};
 pub const QUEUED_TURNS_MAX: usize = 64;
 /// The most words that are on their way to the agent.
 pub const UNHEARD_MAX: usize = 64;
-/// The most steps that are open at a time. Of further ones only those are kept that may not be repeated.
-const OPEN_STEPS_MAX: usize = 64;
+/// The most steps that are known one by one while they are open: more than one answer of a model can call.
+pub const OPEN_STEPS_MAX: usize = 256;
+/// Stands for all further ones that may not be repeated, until the turn is over. Those that may are left out.
+const FURTHER_STEPS: &str = "…";
 /// How much of the last message is kept beside the log.
 const RESPONSE_BYTES_MAX: usize = 16 * 1024;
 
@@ -291,9 +293,37 @@ impl Run {
         }
     }
 
+    /// The steps that were begun, have no result, and may not be done twice, in a line.
+    pub fn unknown_steps(&self) -> Option<String> {
+        let unknown = self.open_steps.values().filter(|step| !step.idempotent);
+        let unknown: Vec<&str> = unknown.map(|step| step.summary.as_str()).collect();
+        (!unknown.is_empty()).then(|| unknown.join("; "))
+    }
+
     /// What it took, were it to end now.
     pub fn metrics(&self, now: Timestamp) -> Metrics {
         Metrics { wall_ms: now.ms_since(self.created_at), active_ms: self.active_ms(now), usage: self.usage }
+    }
+
+    /// A step is open. One that may not be repeated is never forgotten for want of room.
+    fn begin_step(&mut self, name: String, step: OpenStep) {
+        if self.open_steps.len() < OPEN_STEPS_MAX || self.open_steps.contains_key(&name) {
+            self.open_steps.insert(name, step);
+            return;
+        }
+        if step.idempotent {
+            return;
+        }
+        match self.open_steps.iter().find(|(_, open)| open.idempotent).map(|(spare, _)| spare.clone()) {
+            Some(spare) => {
+                self.open_steps.remove(&spare);
+                self.open_steps.insert(name, step);
+            }
+            None => {
+                let further = OpenStep { summary: "further steps".to_owned(), idempotent: false };
+                self.open_steps.insert(FURTHER_STEPS.to_owned(), further);
+            }
+        }
     }
 
     /// Takes in what an event says beside the state.
@@ -328,13 +358,8 @@ impl Run {
                 message.text[..end].clone_into(&mut self.response);
             }
             E::ToolCall(call) => {
-                if self.open_steps.len() >= OPEN_STEPS_MAX {
-                    let spare = self.open_steps.iter().find(|(_, step)| step.idempotent && !call.idempotent);
-                    let Some(spare) = spare.map(|(name, _)| name.clone()) else { return Ok(()) };
-                    self.open_steps.remove(&spare);
-                }
                 let step = OpenStep { summary: call.summary.clone(), idempotent: call.idempotent };
-                self.open_steps.insert(call.call.clone(), step);
+                self.begin_step(call.call.clone(), step);
             }
             E::ToolResult(result) => {
                 self.open_steps.remove(&result.call);

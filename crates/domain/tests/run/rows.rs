@@ -3,7 +3,7 @@
 //! Each line of `tests/golden/run.jsonl` is an event and what it changes in the row; a field that goes away is null.
 
 use runyard_domain::run::{
-    Illegal, QUEUED_TURNS_MAX, Resolution, Run, RunEvent, Stopping, UNHEARD_MAX, Work,
+    Illegal, OPEN_STEPS_MAX, QUEUED_TURNS_MAX, Resolution, Run, RunEvent, Stopping, UNHEARD_MAX, Work,
 };
 use runyard_domain::{RunId, Timestamp};
 use serde::Deserialize;
@@ -135,15 +135,31 @@ fn what_a_row_holds_is_bounded() {
     assert_eq!(run.unheard.len(), UNHEARD_MAX);
 
     let call = |number: usize, idempotent: bool| {
-        let name = format!("call-{number:02}");
-        ("run.tool.call", json!({"call": name, "tool": "shell", "summary": "ls", "idempotent": idempotent}))
+        let (name, summary) = (format!("call-{number:03}"), format!("step {number}"));
+        (
+            "run.tool.call",
+            json!({"call": name, "tool": "shell", "summary": summary, "idempotent": idempotent}),
+        )
     };
-    assert_eq!(after(running(), (0..70).map(|number| call(number, false))).open_steps.len(), 64);
+    let many = OPEN_STEPS_MAX + 5;
+    assert_eq!(after(running(), (0..many).map(|number| call(number, true))).open_steps.len(), OPEN_STEPS_MAX);
     // What may not be repeated is not forgotten for what may.
-    let run = after(running(), (0..70).map(|number| call(number, number != 66)));
-    let kept: Vec<&str> = run.open_steps.keys().map(String::as_str).collect();
-    assert_eq!((kept.len(), kept.last()), (64, Some(&"call-66")), "{kept:?}");
-    assert!(!run.open_steps["call-66"].idempotent && !kept.contains(&"call-00"));
+    let run = after(running(), (0..many).map(|number| call(number, number != many - 2)));
+    assert_eq!(
+        (run.open_steps.len(), run.unknown_steps()),
+        (OPEN_STEPS_MAX, Some(format!("step {}", many - 2)))
+    );
+    // Nor for others like it: of those without a place of their own it is known that there are some, until the turn is over.
+    let result = |number: usize| {
+        let payload = json!({"call": format!("call-{number:03}"), "outcome": "succeeded", "summary": "done"});
+        ("run.tool.result", payload)
+    };
+    let run = after(running(), (0..many).map(|number| call(number, false)));
+    assert_eq!(run.open_steps.len(), OPEN_STEPS_MAX + 1);
+    let run = after(run, (0..many).map(result));
+    assert_eq!(run.unknown_steps(), Some("further steps".to_owned()));
+    let over = after(run, [("run.turn.ended", json!({"outcome": "completed"}))]);
+    assert_eq!(over.unknown_steps(), None);
 
     let long = "é".repeat(16 * 1024);
     let run = after(running(), [("run.message.completed", json!({"item": "m1", "text": long}))]);
