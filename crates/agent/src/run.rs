@@ -39,6 +39,7 @@ use self::clock::Clock;
 pub use self::context::{ContextPolicy, Summarised, Summary};
 use self::conversation::Conversation;
 pub use self::conversation::left_over;
+pub use self::deciding::repeat_ticket;
 pub(crate) use self::ending::{END_STEP_MAX, first_of};
 pub(crate) use self::events::Teller;
 pub use self::events::{AgentEvent, OBSERVED_MAX, Observer, Unobserved};

@@ -47,8 +47,7 @@ impl Engine {
     /// The conversation that a run goes on with, or why it cannot.
     pub(crate) async fn history(&self, run: &Run) -> Result<Result<History, Failure>, EngineError> {
         let (mut bytes, mut of_runs) = (0, Vec::new());
-        let begun_here = || run.open_steps.keys().cloned().collect();
-        let mut left = (run.turns > 0).then(|| LeftOver { begun: begun_here(), rejected: None });
+        let mut left = None;
         let earlier = self.earlier_in_thread(run).await?;
         for id in std::iter::once(run.id).chain(earlier) {
             if of_runs.len() >= RUNS_MAX {
@@ -56,8 +55,9 @@ impl Engine {
             }
             let Told { recorded, begun } = self.of_thread(id, &mut bytes).await?;
             // What has no result was called by the answer that came last.
-            if left.is_none() && id != run.id && recorded.iter().any(|(_, recorded)| has_answer(recorded)) {
-                let rejected = rejected(&self.run(id).await?.run);
+            let is_its_own = id == run.id && run.turns > 0;
+            if left.is_none() && (is_its_own || recorded.iter().any(|(_, recorded)| has_answer(recorded))) {
+                let rejected = if is_its_own { None } else { rejected(&self.run(id).await?.run) };
                 left = Some(LeftOver { begun: begun.into_iter().collect(), rejected });
             }
             of_runs.push(recorded);

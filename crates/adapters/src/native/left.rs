@@ -3,15 +3,16 @@
 //! A person's no, a cancel or a deadline ends a run at once: what its model had called by then is in the log, and no result of it.
 //! Providers take no conversation like that, and the model must not guess what became of a call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use runyard_agent::Agent;
 use runyard_agent::checkpoint::CallPlace;
-use runyard_agent::run::left_over;
+use runyard_agent::run::{Decision, DecisionKind, left_over, repeat_ticket};
 use runyard_agent::tool::ToolError;
 use runyard_backend::LeftOver;
 use runyard_llm::inference::{Message, ToolCall, ToolOutput};
+use serde_json::Value;
 
 use super::log::Written;
 
@@ -29,9 +30,24 @@ pub(super) fn results(messages: &[Arc<Message>], left: Option<&LeftOver>, agent:
 /// What is in the log, with the calls without a result, and those of them that were begun and whose end is still to be told.
 pub(super) fn written(messages: &[Arc<Message>], left: Option<&LeftOver>) -> Written {
     let open: BTreeMap<CallPlace, Arc<ToolCall>> = left_over(messages).into_iter().collect();
-    let is_begun = |place: &&CallPlace| left.is_some_and(|left| left.begun.contains(&place.to_string()));
-    let begun = open.keys().filter(is_begun).copied().collect();
-    Written { messages: messages.len() as u64, open, begun }
+    Written { messages: messages.len() as u64, open, begun: begun(messages, left) }
+}
+
+/// The calls without a result that were begun: nobody knows how far they came.
+pub(super) fn begun(messages: &[Arc<Message>], left: Option<&LeftOver>) -> BTreeSet<CallPlace> {
+    let places = left_over(messages).into_iter().map(|(place, _)| place);
+    places.filter(|place| left.is_some_and(|left| left.begun.contains(&place.to_string()))).collect()
+}
+
+/// A turn goes on with calls that nobody knows of only when a person said that they are to be made again.
+pub(super) fn made_again(unknown: &BTreeSet<CallPlace>) -> Vec<Decision> {
+    let again = |place: &CallPlace| Decision {
+        ticket: repeat_ticket(*place),
+        kind: DecisionKind::Resume,
+        value: Value::Null,
+        reason: None,
+    };
+    unknown.iter().map(again).collect()
 }
 
 /// What became of a call, as far as anybody knows.
@@ -54,8 +70,6 @@ fn became(place: CallPlace, left: Option<&LeftOver>, idempotent: bool) -> ToolEr
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use runyard_domain::Code;
 
     use super::*;

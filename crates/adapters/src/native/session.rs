@@ -131,7 +131,8 @@ impl NativeSession {
                 let mut resumed = vec![status("resumed", &self)];
                 resumed.extend(broke_off(&self.spec.history, &self.thread, messages));
                 self.ear.record(resumed).await?;
-                Some(Go::On(Vec::new()))
+                self.opened.unknown = left::begun(&self.opened.messages, self.spec.left.as_ref());
+                Some(Go::On(left::made_again(&self.opened.unknown)))
             }
             Turn::Idle => {
                 self.ear.record(vec![status("resumed", &self)]).await?;
@@ -252,6 +253,12 @@ impl NativeSession {
             TerminationReason::Blocked { reason } => {
                 let ending = Ending::Blocked { code: Code::PermissionDenied, message: reason };
                 (vec![Signal::Ended { ending }], true)
+            }
+            // A call of which nobody knows is over with its turn where a person ended that. Its result says so, to the model too.
+            TerminationReason::Failed { code: Code::OutcomeUnknown, message }
+                if self.ear.was_interrupted() =>
+            {
+                (vec![said(message), ended(TurnOutcome::Interrupted)], false)
             }
             // Whether the last step is durable is the journal's to say, and the log's to whoever goes on from it.
             TerminationReason::Failed { code: Code::StorageCommitUnknown, .. } => return Ok(true),

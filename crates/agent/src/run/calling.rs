@@ -76,7 +76,8 @@ impl Course {
         Ok(false)
     }
 
-    /// Each is decided on in its turn; those that are made are noted together, and made together on one revision.
+    /// Each is decided on in its turn; those that are made are noted together, and made together on one revision. None is noted
+    /// before the last one is decided on: that may take a person days, and nothing has begun meanwhile.
     async fn side_by_side(&mut self) -> Result<bool, Halt> {
         let (mut waiting, mut made) = (false, Vec::new());
         for (place, call) in self.conversation.unanswered().to_vec() {
@@ -87,14 +88,14 @@ impl Course {
                 }
                 Plan::Block(reason) => return Err(self.block(place, &call, reason).await),
                 Plan::Over(ended) => self.over(place, &call, ended).await?,
-                Plan::Make(making) => {
-                    self.intend(place, &call, &making);
-                    made.push(Made { place, call, making });
-                }
+                Plan::Make(making) => made.push(Made { place, call, making }),
             }
         }
         if made.is_empty() {
             return Ok(waiting);
+        }
+        for Made { place, call, making } in &made {
+            self.intend(*place, call, making);
         }
         self.flush().await?;
         // Until then it is as before: one that may have been made in an earlier life may have been.

@@ -55,7 +55,14 @@ impl Course {
         // Before anything else is said about it: also of a tool that is gone, or takes other arguments now, it is not known.
         let is_idempotent = tool.as_ref().is_some_and(|tool| tool.descriptor().idempotent);
         if self.unknown.contains(&place) && waited.is_none() && !is_idempotent {
-            return Ok(Plan::Wait(repeat(place, call)));
+            let asked = repeat(place, call);
+            // Whoever asked before this run went on has the answer already.
+            let Some(decision) = self.take_decision(&asked.ticket.id) else {
+                return Ok(Plan::Wait(asked));
+            };
+            if let Some(over) = decided(&decision, asked.ticket.resume) {
+                return Ok(Plan::Over(over));
+            }
         }
         let Some(tool) = tool else {
             return Ok(refused(ToolError::NotFound(call.name.clone())));
@@ -200,12 +207,17 @@ fn is_redacted(value: &Value) -> bool {
     }
 }
 
-/// Asks whether a call is to be made again of which nobody knows whether it was.
+/// The ticket of the question whether a call is to be made again of which nobody knows whether it was. Whoever asked that before the
+/// run goes on gives the decision under it.
+pub fn repeat_ticket(place: CallPlace) -> String {
+    format!("{REPEAT}-{place}")
+}
+
 fn repeat(place: CallPlace, call: &ToolCall) -> Suspended {
     let message = format!("{} was about to be called when the process died. Call it again?", call.name);
     let ticket = SuspendTicket {
         parameters: json!({ "tool": call.name, "arguments": call.arguments }),
-        ..SuspendTicket::new(format!("{REPEAT}-{place}"), REPEAT, message)
+        ..SuspendTicket::new(repeat_ticket(place), REPEAT, message)
     };
     Suspended { asker: Asker::Runtime, ticket }
 }

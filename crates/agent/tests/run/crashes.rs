@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use runyard_agent::checkpoint::{CallPlace, NoCheckpoint, OpenError, Opened, StoreCheckpoint};
 use runyard_agent::phase::{GateDecision, Phase, StateCommand, TerminationReason};
-use runyard_agent::run::{AgentEvent, Begin, Decision, Observer, RunRecord, RunStatus, run};
+use runyard_agent::run::{AgentEvent, Begin, Decision, Observer, RunRecord, RunStatus, repeat_ticket, run};
 use runyard_agent::tool::{SuspendTicket, Tool, ToolOutput, ToolResult};
 use runyard_domain::{Code, RunId};
 use runyard_llm::inference::{AnswerFormat, Message, Opens, Part, Role, ScriptedAnswer};
@@ -81,6 +81,26 @@ async fn j05_a_call_of_unknown_outcome_is_asked_about_and_made_again_only_when_a
         let journal = world.journal(run).await;
         assert_eq!((journal.len(), journal[0].result.is_some()), (1, true));
         assert!(world.is_free().await);
+    }
+}
+
+// clause: J05
+#[tokio::test(start_paused = true)]
+async fn j05_whoever_asked_about_a_call_of_unknown_outcome_goes_on_with_the_answer() {
+    let ticket = repeat_ticket(CallPlace { message: 2, index: 0 });
+    for (answer, made, said) in [
+        (Decision::resume(ticket.clone()), 2, "done"),
+        (Decision::cancel(ticket.clone(), "it was paid"), 1, "it was paid"),
+    ] {
+        let effects = Effects::default();
+        let mut world = World::new([calls("a", "pay")]).tool(pays_and_hangs(&effects).done());
+        let run = run_id();
+        dies(&world, run, &["Pay."], Vec::new()).await;
+        world.again([says("Well.")]);
+        let seen = world.go(run, &[], vec![answer]).await;
+        assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+        assert_eq!(effects.all().len(), made);
+        assert!(results(&world.messages().await)[0].1.contains(said));
     }
 }
 
@@ -322,6 +342,36 @@ async fn calls_side_by_side_are_each_asked_about_or_repeated() {
     assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
     assert_eq!(effects.all().len(), 3);
     assert_paired(&world.messages().await);
+}
+
+// clause: J05
+#[tokio::test(start_paused = true)]
+async fn j05_of_calls_side_by_side_none_has_begun_while_one_is_still_decided_on() {
+    let effects = Effects::default();
+    let both =
+        ScriptedAnswer::calls([call("a", "pay", json!({ "n": 1 })), call("b", "pay", json!({ "n": 2 }))]);
+    let world = World::new([both]).tool(effect("pay", &effects).done()).parallel().with(|bits| {
+        bits.gate(|call, _| {
+            let asks_for_days = call.id == "b";
+            async move {
+                if asks_for_days {
+                    std::future::pending::<()>().await;
+                }
+                Ok(GateDecision::Allow)
+            }
+        });
+    });
+    let run = run_id();
+    dies(&world, run, &["Go."], Vec::new()).await;
+    assert!(world.journal(run).await.is_empty() && effects.all().is_empty());
+
+    let mut world = World { store: Arc::clone(&world.store), ..World::new([]) }
+        .tool(effect("pay", &effects).done())
+        .parallel();
+    world.again([says("Done.")]);
+    let seen = world.go(run, &[], Vec::new()).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd, "nothing is to be asked");
+    assert_eq!(effects.all().len(), 2);
 }
 
 // clause: J05
