@@ -260,6 +260,10 @@ impl NativeSession {
             {
                 (vec![said(message), ended(TurnOutcome::Interrupted)], false)
             }
+            // What nobody knows of is the run's own end, and not a failure of its agent: somebody has to look after it.
+            TerminationReason::Failed { code: code @ Code::OutcomeUnknown, message } => {
+                (vec![Signal::Ended { ending: Ending::Blocked { code, message } }], true)
+            }
             // Whether the last step is durable is the journal's to say, and the log's to whoever goes on from it.
             TerminationReason::Failed { code: Code::StorageCommitUnknown, .. } => return Ok(true),
             TerminationReason::Failed { code, message } => {

@@ -76,7 +76,7 @@ pub(super) fn safe_call(redactor: &Redactor, call: &ToolCall) -> Safe<Value> {
 
 /// A record without secrets. Numbers and our own words have none, and it is written with each step.
 pub(super) fn safe_record(redactor: &Redactor, record: &RunRecord) -> Result<Safe<Value>, RedactError> {
-    let RunRecord { agent_id, status, rounds, steps, usage, elapsed_ms, incomplete, end } = record;
+    let RunRecord { agent_id, status, rounds, steps, usage, elapsed_ms, before, incomplete, end } = record;
     let RecordedUsage { input_tokens, output_tokens, cached_tokens, reasoning_tokens } = *usage;
     let usage = Safe::<Value>::object([
         ("inputTokens", input_tokens.into()),
@@ -92,6 +92,7 @@ pub(super) fn safe_record(redactor: &Redactor, record: &RunRecord) -> Result<Saf
         ("steps", u64::from(*steps).into()),
         ("usage", usage),
         ("elapsedMs", (*elapsed_ms).into()),
+        ("before", (*before).into()),
         ("incomplete", (*incomplete).into()),
         ("end", end),
     ]))
@@ -203,16 +204,17 @@ mod tests {
         };
         for end in [None, end("no"), end("no a-well-kept-secret")] {
             let status = RunStatus::Waiting;
-            let (rounds, steps, elapsed_ms, incomplete) = (5, 7, 6, true);
+            let (rounds, steps, elapsed_ms, before, incomplete) = (5, 7, 6, 8, true);
             let agent_id = "a".into();
-            let record = RunRecord { agent_id, status, rounds, steps, usage, elapsed_ms, incomplete, end };
+            let record =
+                RunRecord { agent_id, status, rounds, steps, usage, elapsed_ms, before, incomplete, end };
             let value = safe_record(&redactor(), &record).unwrap();
             assert!(!value.to_string().contains("well-kept"));
             let read: RunRecord = serde_json::from_value(value.into_inner()).unwrap();
             let has_secret = format!("{record:?}").contains("well-kept");
             assert_eq!(read == record, !has_secret);
             assert_eq!((read.usage, read.elapsed_ms, read.steps, read.status), (usage, 6, 7, status));
-            assert!(read.incomplete);
+            assert_eq!((read.before, read.incomplete), (8, true));
         }
     }
 }

@@ -21,7 +21,9 @@ pub(crate) struct Conversation {
     unanswered: Vec<(CallPlace, Arc<ToolCall>)>,
     /// Whether those are as they were made, and not as they were stored.
     live: bool,
-    /// How many tokens the first messages have, and the first two, and so on, as far as anybody asked.
+    /// From this message on tokens are counted.
+    counted: usize,
+    /// How many tokens the first of those have, and the first two, and so on, as far as anybody asked.
     tokens: Vec<u64>,
 }
 
@@ -136,14 +138,18 @@ impl Conversation {
         self.push(output);
     }
 
-    /// About how many tokens the messages from this one on have.
+    /// About how many tokens the messages from this one on have. What is before the first that anybody asked about is not
+    /// looked at: in a long thread that is most of it.
     pub(crate) fn tokens_from(&mut self, from: usize) -> u64 {
+        if self.tokens.is_empty() || from < self.counted {
+            (self.counted, self.tokens) = (from, Vec::new());
+        }
         let mut total = self.tokens.last().copied().unwrap_or_default();
-        for message in &self.messages[self.tokens.len()..] {
+        for message in &self.messages[self.counted + self.tokens.len()..] {
             total = total.saturating_add(estimate(message));
             self.tokens.push(total);
         }
-        let before = from.checked_sub(1).and_then(|last| self.tokens.get(last)).copied();
+        let before = (from - self.counted).checked_sub(1).and_then(|last| self.tokens.get(last)).copied();
         total.saturating_sub(before.unwrap_or_default())
     }
 
@@ -314,5 +320,11 @@ mod tests {
         assert_eq!(all, [104 + 204 + 304, 204 + 304, 304, 0]);
         conversation.push(Message::user(""));
         assert_eq!(conversation.tokens_from(2), 308);
+
+        let mut later = Conversation::new(conversation.into_messages());
+        assert_eq!(later.tokens_from(2), 308);
+        assert_eq!(later.tokens.len(), 2, "what is before them is not looked at");
+        later.push(Message::user("dddd"));
+        assert_eq!([later.tokens_from(3), later.tokens_from(1)], [9, 204 + 304 + 9]);
     }
 }

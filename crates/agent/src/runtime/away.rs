@@ -57,19 +57,25 @@ impl Telling {
 struct Away {
     parts: Parts,
     telling: Telling,
+    /// Its own words begin behind so many messages of the thread.
+    before: usize,
 }
 
 /// Runs it until it ends.
 pub(super) async fn run(parts: Parts, begin: Begin) -> RunOutcome {
     let teller = Teller::new(Arc::clone(&parts.observer), parts.cancellation.clone());
-    let away = Away { parts, telling: Telling { teller, said: Mutex::default() } };
+    let mut thread = begin.opened;
+    let record = thread.record.as_ref().filter(|_| begin.resumed);
+    let before = record.map_or(thread.messages.len(), |record| {
+        usize::try_from(record.before).unwrap_or(usize::MAX).min(thread.messages.len())
+    });
+    let is_cut = record.is_some_and(|record| record.incomplete);
+    let away = Away { parts, telling: Telling { teller, said: Mutex::default() }, before };
     away.telling.observe(AgentEvent::RunStarted { resumed: begin.resumed }).await;
     let words = begin.input.into_iter().chain(away.parts.inbox.close());
     let said: Vec<Arc<Message>> = words.map(|word| Arc::new(away.parts.checkpoint.stored(word))).collect();
-    let mut thread = begin.opened;
-    // What is asked for again after a crash is what was said since the last answer.
-    let is_cut = thread.record.as_ref().is_some_and(|record| record.incomplete);
-    let mut input = if begin.resumed { unanswered(&thread.messages, is_cut) } else { Vec::new() };
+    // After a crash it is asked again what it was asked, and nothing that an earlier run was.
+    let mut input = asked(&thread.messages[before..], is_cut).to_vec();
     input.extend(said.iter().cloned());
     thread.messages.extend(said.iter().cloned());
     let begun = StepCommit { messages: said, record: away.record(None), ..StepCommit::default() };
@@ -83,23 +89,23 @@ pub(super) async fn run(parts: Parts, begin: Begin) -> RunOutcome {
     }
 }
 
-/// What was said since the last answer; where that is not whole, before it.
-fn unanswered(messages: &[Arc<Message>], is_cut: bool) -> Vec<Arc<Message>> {
-    let is_answer = |message: &Arc<Message>| message.role == Role::Assistant;
-    let end = match is_cut {
-        true => messages.iter().rposition(|message| !is_answer(message)).map_or(0, |last| last + 1),
-        false => messages.len(),
-    };
-    let from = messages[..end].iter().rposition(is_answer);
-    messages[from.map_or(0, |at| at + 1)..end].to_vec()
+/// What was said to it: all but the beginning of an answer, where that is cut.
+fn asked(own: &[Arc<Message>], is_cut: bool) -> &[Arc<Message>] {
+    let is_word = |message: &Arc<Message>| message.role != Role::Assistant;
+    let end = if is_cut { own.iter().rposition(is_word).map_or(0, |last| last + 1) } else { own.len() };
+    &own[..end]
 }
 
 impl Away {
     fn record(&self, end: Option<(&TerminationReason, &RemoteAnswer)>) -> RunRecord {
         let agent_id = self.parts.agent.id.to_string();
-        let Some((reason, answer)) = end else { return RunRecord { agent_id, ..RunRecord::default() } };
+        let before = self.before as u64;
+        let Some((reason, answer)) = end else {
+            return RunRecord { agent_id, before, ..RunRecord::default() };
+        };
         RunRecord {
             agent_id,
+            before,
             status: RunStatus::Done,
             rounds: answer.rounds,
             usage: answer.usage,

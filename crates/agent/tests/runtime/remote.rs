@@ -299,10 +299,15 @@ async fn after_a_crash_the_same_run_is_asked_for_again_under_its_id() {
     let store = Flaky::timed();
     let (gone, mut was_gone) = mpsc::unbounded_channel();
     let dead = Loopback::start(move |_, _| Reply::Hang(gone.clone())).await;
+    let busy = Loopback::start(|_, _| Loopback::status(503)).await;
     let durable = |url: String| {
         let store = Arc::clone(&store) as Arc<dyn ThreadRunStore>;
         builder(url).backend(HttpBackend::default()).store(store).build()
     };
+    // What an earlier run was asked, and nobody answered, is not asked again with this one.
+    let earlier = durable(busy.url("/")).await.unwrap();
+    let outcome = earlier.run(RunRequest::new("far", "t", "before")).await.unwrap();
+    assert_eq!(failed_with(&outcome.reason), Some(Code::InferenceOverloaded));
     // The process dies: all of its tasks with it, and nothing is told to anybody.
     let dying = durable(dead.url("/")).await.unwrap();
     let (kill, killed) = tokio::sync::oneshot::channel::<()>();
@@ -333,4 +338,5 @@ async fn after_a_crash_the_same_run_is_asked_for_again_under_its_id() {
     assert_eq!(outcome.text(), "here I am");
     let again = alive.came()[0].body.clone();
     assert_eq!((&again, again["runId"].as_str()), (&first, Some(run.id.as_str())));
+    assert_eq!(again["input"].as_array().map(Vec::len), Some(1), "{again}");
 }
