@@ -32,12 +32,12 @@ struct Create {
     workspace: String,
     /// The backend profile, where it is not the agent profile's own.
     backend_profile: Option<String>,
-    /// The session that it enters; a new one without.
+    /// The session whose conversation it goes on with; a new one without.
     session: Option<String>,
     /// What it may do; the agent profile's own without.
     #[schemars(with = "Option<ExecutionPolicySchema>")]
     execution_policy: Option<WantedExecution>,
-    /// The run that it goes on from, in the same session and on the same thread.
+    /// The run that it goes on from, where that is not the last one of the session.
     continues: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Making runs: checked, planned and recorded in one change, before anything happens.
 
-use runyard_domain::run::{ApprovalPolicyRef, Created as CreatedFacts, Planned, RunEvent, Task, Who};
+use runyard_domain::run::{ApprovalPolicyRef, Created as CreatedFacts, Planned, Run, RunEvent, Task, Who};
 use runyard_domain::{Actor, RunId, SessionId, WantedExecution};
 use runyard_store::StorageError;
 use serde_json::{Value, json};
@@ -25,9 +25,9 @@ pub struct NewRun {
     pub workspace: String,
     /// The backend profile, where it is not the agent profile's.
     pub backend_profile: Option<String>,
-    /// The conversation that it enters; a new one without.
+    /// The conversation that it goes on with: after the last run in it of its backend in its place. A new one without.
     pub session: Option<SessionId>,
-    /// The run that it goes on from: same session, same thread.
+    /// The run that it goes on from, where it is not that one: same session, same thread.
     pub continues: Option<RunId>,
     /// What it may do, within the agent profile's, which counts where this says nothing.
     pub execution_policy: Option<WantedExecution>,
@@ -108,15 +108,10 @@ impl Engine {
 
     /// What the run begins with, and whether its text was redacted.
     async fn facts(&self, new: &NewRun, actor: &Actor) -> Result<(CreatedFacts, bool), EngineError> {
-        let parent = match new.continues {
-            Some(parent) => Some(self.run(parent).await?),
+        let named = match new.continues {
+            Some(parent) => Some(over(self.run(parent).await?)?),
             None => None,
         };
-        if let Some(live) = parent.as_ref().filter(|parent| !parent.run.state.is_terminal()) {
-            let (run, state) = (live.run.id, live.run.state.name());
-            let what = "give it a further turn, or continue it when it has ended";
-            return Err(EngineError::Conflict { run, state, what });
-        }
         // Whoever names no agent that there is learns so before anything is asked about the place.
         self.catalog().agent(&new.agent)?;
         let workspace = self.workspaces().resolve(&new.workspace).await?;
@@ -125,18 +120,21 @@ impl Engine {
         let backend = self.catalog().backend(&backend_profile)?;
         let execution_policy = execution_policy(new.execution_policy.as_ref(), &agent, backend)?;
         let (task, redacted) = self.stored_task(&new.task)?;
+        let is_its_own = |run: &Run| {
+            run.created.backend_profile == backend_profile && run.created.workspace.id == workspace.id
+        };
+        let parent = match (named, new.session) {
+            (None, Some(session)) => self.last_in(session, is_its_own).await?.map(over).transpose()?,
+            (named, _) => named,
+        };
         let session_id = match (&parent, new.session) {
             (Some(parent), None) => parent.run.created.session_id,
             (_, Some(session)) => session,
             (None, None) => fresh!(SessionId, self.now()),
         };
         // A conversation belongs to its session, its backend and its place.
-        let same = |parent: &&Standing| {
-            let created = &parent.run.created;
-            created.session_id == session_id
-                && created.backend_profile == backend_profile
-                && created.workspace.id == workspace.id
-        };
+        let same =
+            |parent: &&Standing| parent.run.created.session_id == session_id && is_its_own(&parent.run);
         let thread = parent.as_ref().filter(same).and_then(|parent| parent.run.thread.clone());
         let created = CreatedFacts {
             task,
@@ -147,7 +145,7 @@ impl Engine {
             session_id,
             execution_policy,
             on_reject: agent.on_reject,
-            parent_run_id: new.continues,
+            parent_run_id: parent.as_ref().map(|parent| parent.run.id),
             thread,
             carries: None,
         };
@@ -177,6 +175,15 @@ impl Engine {
             }
         }
     }
+}
+
+/// A run that another one may go on from.
+fn over(parent: Standing) -> Result<Standing, EngineError> {
+    if parent.run.state.is_terminal() {
+        return Ok(parent);
+    }
+    let what = "give it a further turn, or continue it when it has ended";
+    Err(EngineError::Conflict { run: parent.run.id, state: parent.run.state.name(), what })
 }
 
 fn fingerprint(new: &NewRun) -> Result<Value, EngineError> {

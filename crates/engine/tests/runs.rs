@@ -8,7 +8,7 @@ use runyard_backend::link::{FromEdge, Report, ToEdge};
 use runyard_backend::{Command, Resumes, Signal};
 use runyard_domain::run::DecisionScope;
 use runyard_domain::run::{CommandKind, Resolution, RunState, TurnOutcome};
-use runyard_domain::{Actor, Approval, Code, ExecutionPolicy, RunId};
+use runyard_domain::{Actor, Approval, Code, ExecutionPolicy, RunId, SessionId};
 use runyard_engine::{Decision, Engine, EngineError, Limits, NewCancel, NewCommand, NewRun, Resolve};
 use serde_json::{Value, json};
 use support::*;
@@ -894,6 +894,28 @@ async fn c22_only_a_run_that_has_ended_is_continued() {
     let session = engine.run(run).await.unwrap().run.created.session_id;
     let next = engine.create_run(next, &person()).await.unwrap().standing.run;
     assert_eq!((next.created.session_id, next.created.parent_run_id), (session, Some(run)));
+}
+
+#[tokio::test]
+async fn c22_a_session_is_gone_on_with_after_its_last_run_of_the_same_backend() {
+    let (engine, mut edge) = World::default().hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    let session = engine.run(run).await.unwrap().run.created.session_id;
+    let next = NewRun { session: Some(session), ..new_run("and then") };
+    assert_eq!(engine.create_run(next.clone(), &person()).await.unwrap_err().code(), Code::Conflict);
+    let (phase, thread) = ("ready".to_owned(), Some("thread-1".to_owned()));
+    let status = Signal::Status { phase, model: None, version: None, thread, usage: None };
+    edge.recorded(&open, 4, vec![Report::Signal(status), turn_ended()]).await;
+    edge.closes(run).await;
+    let thread = until(&engine, run, "completed").await.thread;
+    assert!(thread.is_some());
+    let made = engine.create_run(next, &person()).await.unwrap().standing.run.created;
+    assert_eq!((made.session_id, made.parent_run_id, made.thread), (session, Some(run), thread));
+
+    let unknown = NewRun { session: Some(SessionId::from_parts(1, &[7; 10])), ..new_run("and then") };
+    let error = engine.create_run(unknown, &person()).await.unwrap_err();
+    assert!(matches!(error, EngineError::Invalid { path: "session", .. }), "{error}");
 }
 
 #[tokio::test]

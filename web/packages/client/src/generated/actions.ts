@@ -1241,11 +1241,11 @@ export interface RunCreateInput {
   workspace: string;
   /** The backend profile, where it is not the agent profile's own. */
   backendProfile?: string | null;
-  /** The session that it enters; a new one without. */
+  /** The session whose conversation it goes on with; a new one without. */
   session?: string | null;
   /** What it may do; the agent profile's own without. */
   executionPolicy?: ExecutionPolicyInput | null;
-  /** The run that it goes on from, in the same session and on the same thread. */
+  /** The run that it goes on from, where that is not the last one of the session. */
   continues?: string | null;
 }
 
