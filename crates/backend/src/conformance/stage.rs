@@ -127,6 +127,9 @@ impl Stage {
     /// What a session is given.
     pub fn spec(&self, part: &Part, start: Start) -> SessionSpec {
         let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
+        let home = self.root.path().join("home");
+        // As an edge says it: a login shell reads nothing of whoever runs the tests.
+        let own = home.to_string_lossy().into_owned();
         SessionSpec {
             run: self.run,
             profile: part.profile.clone(),
@@ -136,12 +139,12 @@ impl Stage {
             redaction: Arc::new(Unchanged),
             sight: Arc::new(Unchanged),
             directory: self.directory(),
-            home: self.root.path().join("home"),
+            home,
             notes: self.root.path().join("notes"),
             policy: ExecutionPolicy::default(),
             access: Access::Open,
             confined: false,
-            environment: BTreeMap::from([("PATH".to_owned(), path)]),
+            environment: BTreeMap::from([("PATH".to_owned(), path), ("HOME".to_owned(), own)]),
             processes: self.processes.clone(),
         }
     }
