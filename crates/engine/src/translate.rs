@@ -404,7 +404,8 @@ impl Batch<'_> {
         {
             return Ok(());
         }
-        let Some(approval_id) = review.and_then(|review| review.approval_id) else {
+        let approved = review.filter(|review| review.status == ApplyStatus::Approved);
+        let Some(approval_id) = approved.and_then(|review| review.approval_id) else {
             return Err(self.impossible("run.applying"));
         };
         let applying = Applying { approval_id, digest: digest.to_owned(), to: self.destination(), stats };

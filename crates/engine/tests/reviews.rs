@@ -146,6 +146,20 @@ async fn c22_the_usual_end_is_diff_ready_apply_asked_approved_applied_completed(
 }
 
 #[tokio::test]
+async fn c05_what_nobody_approved_is_not_applied_whatever_an_edge_says() {
+    let (engine, mut edge) = world().await;
+    let open = reviewing(&engine, &mut edge, new()).await;
+    found(&mut edge, &open).await;
+    answer(&engine, Resolve { revise: true, ..Resolve::new(Decision::Reject, DIGEST) }).await;
+    let open = edge.opened().await;
+    let ToEdge::Command { .. } = edge.hear().await else { panic!("expected the turn") };
+    edge.report(&open, 1, vec![applying()]).await;
+    let said = edge.hear().await;
+    assert!(matches!(said, ToEdge::Refused { edge_sequence: 1, fenced: false, .. }), "{said:?}");
+    assert!(!kinds(&engine, open.run).await.contains(&"run.applying".to_owned()));
+}
+
+#[tokio::test]
 async fn c14_the_diff_is_kept_by_file_without_secrets_and_given_in_pages() {
     let (engine, mut edge) = world().await;
     let open = reviewing(&engine, &mut edge, new()).await;
