@@ -13,26 +13,20 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use divan::{Bencher, black_box};
-use runyard_agent::checkpoint::{Checkpoint, NoCheckpoint, Opened, StoreCheckpoint};
-use runyard_agent::phase::{GateDecision, PhaseContext, RunIdentity, TerminationReason, ToolGate};
+use runyard_agent::phase::{GateDecision, PhaseContext, TerminationReason, ToolGate};
 use runyard_agent::plugin::{InstallError, Plugin, Registrar};
-use runyard_agent::run::{
-    Begin, ContextPolicy, Inbox, Limits, RunOutcome, RunParts, Unobserved, loop_environment, run,
-};
-use runyard_agent::state::UnknownKeyPolicy;
+use runyard_agent::run::{ContextPolicy, RunOutcome};
+use runyard_agent::spec::AgentSpec;
 use runyard_agent::tool::{
     SuspendTicket, Tool, ToolContext, ToolDescriptor, ToolError, ToolOutput, ToolResult,
 };
-use runyard_agent::{Agent, CallOrder, Settings};
-use runyard_domain::{Actor, RunId};
-use runyard_llm::inference::{AtEnd, Inference, Message, Script, ScriptedAnswer, ScriptedModel, ToolCall};
-use runyard_redact::{Redactor, TagKey};
+use runyard_agent::{AgentRuntime, AgentRuntimeBuilder, RunRequest};
+use runyard_llm::inference::{AtEnd, Role, Script, ScriptedAnswer, ScriptedModel, ToolCall, When};
 use runyard_store::{MemoryStore, ThreadRunStore};
 use runyard_store_sqlite::{OpenOptions, SqliteStore};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 /// Runs of one sample.
 const RUNS: u32 = 50;
@@ -99,18 +93,16 @@ impl ToolGate for Asks {
     }
 }
 
-fn agent(asks: bool) -> Agent {
+fn weather() -> Look {
     let schema = json!({
         "type": "object",
         "properties": { "city": { "type": "string" }, "unit": { "enum": ["celsius", "fahrenheit"] } },
         "required": ["city"],
     });
-    let mut environment = loop_environment(Map::new()).unwrap();
-    let look = Look(ToolDescriptor::new("weather", "Says how the weather is.", schema).unwrap());
-    environment.add_tool(Arc::new(look)).unwrap();
-    if asks {
-        environment.install(&Asks).unwrap();
-    }
+    Look(ToolDescriptor::new("weather", "Says how the weather is.", schema).unwrap())
+}
+
+fn script() -> Script {
     let call = ToolCall {
         id: "call_1".into(),
         name: "weather".into(),
@@ -119,78 +111,58 @@ fn agent(asks: bool) -> Agent {
     let answers =
         vec![ScriptedAnswer::calls([call]), ScriptedAnswer::text("It is warm and sunny in Lisbon.")];
     // By what was said last, so that many runs can ask at the same time.
-    let answers = answers
-        .into_iter()
-        .zip([runyard_llm::inference::Role::User, runyard_llm::inference::Role::Tool])
-        .map(|(mut answer, role)| {
-            answer.when = Some(runyard_llm::inference::When { role: Some(role), ..Default::default() });
-            answer
-        })
-        .collect();
-    let script = Script { name: "scripted".into(), at_end: AtEnd::Fail, answers };
-    Agent {
-        id: "agent".into(),
-        instructions: "You are helpful.".into(),
-        inference: Inference::of(Arc::new(ScriptedModel::new(script).forgetful())),
-        tools: environment.tools().map(|tool| tool.descriptor().spec()).collect(),
-        environment: Arc::new(environment),
-        settings: Settings::default(),
-        calls: CallOrder::OneByOne,
-        limits: Arc::new(Limits::default()),
-        context: ContextPolicy::default(),
-        unknown_keys: UnknownKeyPolicy::Error,
-    }
+    let answers = answers.into_iter().zip([Role::User, Role::Tool]).map(|(mut answer, role)| {
+        answer.when = Some(When { role: Some(role), ..When::default() });
+        answer
+    });
+    Script { name: "scripted".into(), at_end: AtEnd::Fail, answers: answers.collect() }
 }
 
-fn run_id() -> RunId {
-    static COUNT: AtomicU64 = AtomicU64::new(1);
-    let mut random = [0; 10];
-    random[2..].copy_from_slice(&COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes());
-    RunId::from_parts(1_700_000_000_000, &random)
-}
-
-fn redactor() -> Redactor {
-    Redactor::builder(TagKey::from_bytes([7; 32])).build().unwrap()
-}
-
-/// Everything that runs share.
-#[derive(Clone)]
-struct World {
-    agent: Agent,
+/// How an agent and its store are, where they are not as they come.
+#[derive(Default)]
+struct Kind {
+    /// It asks a person before each call.
+    asks: bool,
+    /// So many tokens are read before the older part is to be summarised.
+    tokens_max: Option<u64>,
+    /// So many bytes of conversations are kept from run to run.
+    cache_bytes: Option<usize>,
     store: Option<Arc<dyn ThreadRunStore>>,
-    redactor: Redactor,
-    actor: Arc<Actor>,
 }
+
+/// An application with one agent.
+#[derive(Clone)]
+struct World(AgentRuntime);
 
 impl World {
-    fn new(agent: Agent, store: Option<Arc<dyn ThreadRunStore>>) -> Self {
-        World { agent, store, redactor: redactor(), actor: Arc::new(Actor::owner("bench")) }
+    fn new(runtime: &Runtime, kind: Kind) -> Self {
+        let plugins = kind.asks.then(|| "asks".to_owned()).into_iter().collect();
+        let context = ContextPolicy { tokens_max: kind.tokens_max, ..ContextPolicy::default() };
+        let instructions = "You are helpful.".to_owned();
+        let spec = AgentSpec { instructions, plugins, context, ..AgentSpec::new("agent", "scripted") };
+        let mut builder = AgentRuntimeBuilder::new()
+            .model("scripted", Arc::new(ScriptedModel::new(script()).forgetful()))
+            .tool(Arc::new(weather()))
+            .plugin(Asks)
+            .agent(spec);
+        if let Some(store) = kind.store {
+            builder = builder.store(store);
+        }
+        if let Some(bytes) = kind.cache_bytes {
+            builder = builder.cache_bytes(bytes);
+        }
+        World(runtime.block_on(builder.build()).unwrap())
     }
 
-    async fn run(&self, thread: &str, known: Vec<Arc<Message>>) -> RunOutcome {
-        let run_id = run_id();
-        let (checkpoint, opened): (Arc<dyn Checkpoint>, Opened) = match &self.store {
-            None => (Arc::new(NoCheckpoint), Opened { messages: known, ..Opened::default() }),
-            Some(store) => {
-                let name = run_id.to_string();
-                let names = (thread, name.as_str(), "bench");
-                let opened = StoreCheckpoint::open(Arc::clone(store), self.redactor.clone(), names, known);
-                let (checkpoint, opened) = opened.await.unwrap();
-                (Arc::new(checkpoint), opened)
-            }
-        };
-        let parts = RunParts {
-            agent: self.agent.clone(),
-            identity: RunIdentity { run_id, thread_id: thread.into(), agent_id: Arc::clone(&self.agent.id) },
-            actor: Arc::clone(&self.actor),
-            checkpoint,
-            inbox: Arc::new(Inbox::default()),
-            observer: Arc::new(Unobserved),
-            cancellation: CancellationToken::new(),
-        };
-        let input = vec![Message::user("How is the weather in Lisbon?")];
-        run(parts, Begin { opened, input, ..Begin::default() }).await
+    async fn run(&self, thread: &str) -> RunOutcome {
+        self.0.run(RunRequest::new("agent", thread, "How is the weather in Lisbon?")).await.unwrap()
     }
+}
+
+/// The name of a thread that is not there yet.
+fn new_thread() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(1);
+    format!("thread-{}", COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn one_thread() -> Runtime {
@@ -201,26 +173,15 @@ fn memory() -> Option<Arc<dyn ThreadRunStore>> {
     Some(Arc::new(MemoryStore::new()))
 }
 
-#[divan::bench(sample_count = 200, sample_size = 1, counters = [RUNS])]
-fn without_a_store(bencher: Bencher<'_, '_>) {
-    let (runtime, world) = (one_thread(), World::new(agent(false), None));
+#[divan::bench(sample_count = 200, sample_size = 1, counters = [RUNS], args = [false, true])]
+fn run(bencher: Bencher<'_, '_>, with_a_store: bool) {
+    let runtime = one_thread();
+    let store = if with_a_store { memory() } else { None };
+    let world = World::new(&runtime, Kind { store, ..Kind::default() });
     bencher.bench_local(|| {
         runtime.block_on(async {
             for _ in 0..RUNS {
-                black_box(world.run("thread", Vec::new()).await);
-            }
-        });
-    });
-}
-
-#[divan::bench(sample_count = 200, sample_size = 1, counters = [RUNS])]
-fn in_memory(bencher: Bencher<'_, '_>) {
-    let (runtime, world) = (one_thread(), World::new(agent(false), memory()));
-    bencher.bench_local(|| {
-        runtime.block_on(async {
-            for _ in 0..RUNS {
-                let thread = run_id().to_string();
-                black_box(world.run(&thread, Vec::new()).await);
+                black_box(world.run(&new_thread()).await);
             }
         });
     });
@@ -238,12 +199,12 @@ fn cpu() -> Duration {
 
 fn cpu_of_a_run() {
     for (name, store) in [("without a store", None), ("in memory, a new thread each", memory())] {
-        let (runtime, world) = (one_thread(), World::new(agent(false), store));
+        let runtime = one_thread();
+        let world = World::new(&runtime, Kind { store, ..Kind::default() });
         let go = |runs: u32| {
             runtime.block_on(async {
                 for _ in 0..runs {
-                    let thread = run_id().to_string();
-                    assert_eq!(world.run(&thread, Vec::new()).await.reason, TerminationReason::NaturalEnd);
+                    assert_eq!(world.run(&new_thread()).await.reason, TerminationReason::NaturalEnd);
                 }
             });
         };
@@ -261,33 +222,47 @@ fn cpu_of_a_run() {
     }
 }
 
-/// One thread that grows by four messages a turn; `known` is what a runtime keeps of it from turn to turn.
+/// Threads that grow by four messages a turn.
 fn turns() {
-    let runtime = one_thread();
-    for (name, keeps) in [("kept from turn to turn", true), ("read anew each turn", false)] {
-        let threads = if keeps { 20 } else { 2 };
-        let mut windows = [Duration::ZERO; 5];
-        for thread in 0..threads {
-            let world = World::new(agent(false), memory());
-            let mut known = Vec::new();
-            for window in &mut windows {
-                let before = cpu();
-                runtime.block_on(async {
-                    for _ in 0..200 {
-                        let outcome = world.run(&thread.to_string(), std::mem::take(&mut known)).await;
-                        known = if keeps { outcome.thread.messages } else { Vec::new() };
-                    }
-                });
-                *window += cpu() - before;
-            }
-        }
-        let per_turn: Vec<String> =
-            windows.iter().map(|window| format!("{:.1?}", *window / (200 * threads))).collect();
-        println!(
-            "CPU per turn, turns 1-200, -400, -600, -800, -1000, thread {name}: {}",
-            per_turn.join(", ")
-        );
+    // Far beyond what is said in a thousand turns: what is looked at is whether it is counted anew each time.
+    let limit = Some(100_000_000);
+    for (name, threads, tokens_max, cache_bytes) in [
+        ("kept by the runtime", 20, None, None),
+        ("kept by the runtime, with a limit of context", 20, limit, None),
+        ("read anew each turn", 2, None, Some(0)),
+    ] {
+        let runtime = one_thread();
+        let world =
+            World::new(&runtime, Kind { tokens_max, cache_bytes, store: memory(), ..Kind::default() });
+        println!("CPU per turn in memory, {name}: {}", per_turn(&runtime, &world, threads));
     }
+    with_sqlite(|runtime, store| {
+        let world = World::new(runtime, Kind { store: Some(Arc::clone(store)), ..Kind::default() });
+        println!("CPU per turn on SQLite, kept by the runtime: {}", per_turn(runtime, &world, 2));
+    });
+}
+
+/// What a turn costs on so many threads, in five windows of 200 turns.
+fn per_turn(runtime: &Runtime, world: &World, threads: u32) -> String {
+    let mut windows = [Duration::ZERO; 5];
+    for _ in 0..threads {
+        let thread = new_thread();
+        for window in &mut windows {
+            let before = cpu();
+            runtime.block_on(async {
+                for _ in 0..200 {
+                    assert_eq!(world.run(&thread).await.reason, TerminationReason::NaturalEnd);
+                }
+            });
+            *window += cpu() - before;
+        }
+    }
+    let names = ["1-200", "201-400", "401-600", "601-800", "801-1000"];
+    let windows = names.iter().zip(windows);
+    windows
+        .map(|(turns, all)| format!("{turns} {:.1?}", all / (200 * threads)))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn resident_bytes() -> u64 {
@@ -300,7 +275,8 @@ fn resident_bytes() -> u64 {
 fn suspended() {
     const SUSPENDED: u32 = 100_000;
     with_sqlite(|runtime, store| {
-        let world = World::new(agent(true), Some(Arc::clone(store)));
+        let world =
+            World::new(runtime, Kind { asks: true, store: Some(Arc::clone(store)), ..Kind::default() });
         let all = |runs: u32| many(runtime, &world, runs, TerminationReason::Suspended);
         all(2_000);
         let before = resident_bytes();
@@ -320,8 +296,7 @@ fn many(runtime: &Runtime, world: &World, runs: u32, reason: TerminationReason) 
             }
             let (world, reason) = (world.clone(), reason.clone());
             running.spawn(async move {
-                let thread = run_id().to_string();
-                assert_eq!(world.run(&thread, Vec::new()).await.reason, reason);
+                assert_eq!(world.run(&new_thread()).await.reason, reason);
             });
         }
         while running.join_next().await.is_some() {}
@@ -343,7 +318,7 @@ fn with_sqlite(measure: impl FnOnce(&Runtime, &Arc<dyn ThreadRunStore>)) {
 
 fn durable() {
     with_sqlite(|runtime, store| {
-        let world = World::new(agent(false), Some(Arc::clone(store)));
+        let world = World::new(runtime, Kind { store: Some(Arc::clone(store)), ..Kind::default() });
         let mut stored = 0;
         for wanted in [10, 2_000, 10_000, 20_000] {
             many(runtime, &world, wanted - stored, TerminationReason::NaturalEnd);
