@@ -29,7 +29,7 @@ pub use error::{InferenceExecutionError, InterruptCause, InterruptSnapshot, Open
 pub use event::{ModelEvent, StopReason};
 pub use executor::Inference;
 pub use message::{Image, ImageSource, Message, Part, Reasoning, Role, ToolCall, ToolOutput};
-pub use model::{Fault, Model, ModelStream};
+pub use model::{Fault, Model, ModelStream, Refusal};
 pub use permit::{Breakers, Permit, SharedBreaker};
 pub use pool::{Member, Pool};
 pub use recovery::{CONTINUE, Recovery};

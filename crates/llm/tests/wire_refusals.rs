@@ -14,7 +14,7 @@ fn variant(error: &Error) -> String {
 
 /// Which error a refusal is. The names of `error` are the fields of its object.
 fn refused(status: u16, error: Value) -> String {
-    variant(&Said::of_body(json!({"error": error}).to_string().as_bytes()).refusal(status, None))
+    variant(&Said::of_body(json!({"error": error}).to_string().as_bytes()).refusal(status, None).error)
 }
 
 // clause: D05
@@ -108,13 +108,13 @@ fn d05_an_error_is_read_in_every_shape_that_it_comes_in() {
         json!([{"error": overflow}]),
         overflow,
     ] {
-        let error = Said::of_body(body.to_string().as_bytes()).refusal(400, None);
+        let error = Said::of_body(body.to_string().as_bytes()).refusal(400, None).error;
         assert_eq!(error, Error::ContextOverflow("m".into()), "{body}");
     }
-    let said = Said::of_body(br#"{"error": "no luck"}"#).refusal(400, None);
+    let said = Said::of_body(br#"{"error": "no luck"}"#).refusal(400, None).error;
     assert_eq!(said, Error::InvalidRequest("no luck".into()));
     for nothing in ["", "<html>429 rate limit</html>", "null", "[]", "7", "{\"error\": null}"] {
-        let error = Said::of_body(nothing.as_bytes()).refusal(500, None);
+        let error = Said::of_body(nothing.as_bytes()).refusal(500, None).error;
         assert_eq!(error, Error::Provider("status 500".into()), "{nothing}");
     }
 }
@@ -122,7 +122,8 @@ fn d05_an_error_is_read_in_every_shape_that_it_comes_in() {
 #[test]
 fn d08_the_header_goes_before_the_body_and_both_are_bounded() {
     let seconds = |seconds| Some(Duration::from_secs(seconds));
-    let after = |error: Value, header| Said::of(&json!({"error": error})).refusal(429, header).retry_after();
+    let after =
+        |error: Value, header| Said::of(&json!({"error": error})).refusal(429, header).error.retry_after();
     assert_eq!(after(json!({}), None), None);
     assert_eq!(after(json!({}), seconds(3)), seconds(3));
     assert_eq!(after(json!({"retry_after": 7}), seconds(3)), seconds(3));
@@ -131,7 +132,19 @@ fn d08_the_header_goes_before_the_body_and_both_are_bounded() {
     assert_eq!(after(json!({"resets_in_seconds": 100_000}), None), seconds(300));
     assert_eq!(after(json!({"retry_after": -1}), None), None);
     let overloaded = Said::default().refusal(503, seconds(9));
-    assert_eq!(overloaded.retry_after(), seconds(9));
+    assert_eq!(overloaded.error.retry_after(), seconds(9));
+}
+
+#[test]
+fn d08_whatever_may_pass_says_when_to_come_back() {
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    for status in [402, 408, 409, 425, 429, 500, 502, 503, 504, 520, 529] {
+        let refusal = Said::default().refusal(status, seconds(5));
+        assert!(refusal.error.is_retryable(), "{status}");
+        assert_eq!(refusal.retry_after, seconds(5), "{status}");
+        let said = Said::of(&json!({"error": {"retry_after": 7}}));
+        assert_eq!(said.refusal(status, None).retry_after, seconds(7), "{status}");
+    }
 }
 
 #[test]
@@ -198,7 +211,8 @@ fn d08_a_provider_that_fails_in_the_middle_says_when_to_come_back() {
 #[test]
 fn a_message_is_bounded_and_on_one_line() {
     let long = format!("a\nb\u{1b}{}", "é".repeat(2 * MESSAGE_CHARS_MAX));
-    let Error::Provider(message) = Said::of(&json!({"error": {"message": long}})).refusal(500, None) else {
+    let Error::Provider(message) = Said::of(&json!({"error": {"message": long}})).refusal(500, None).error
+    else {
         panic!()
     };
     assert_eq!(message.chars().count(), MESSAGE_CHARS_MAX);

@@ -111,7 +111,7 @@ async fn ask(model: &WireModel, request: &InferenceRequest) -> Came {
     let mut came = Came::default();
     let mut stream = match model.open(request).await {
         Ok(stream) => stream,
-        Err(error) => return Came { end: Some(End::Refused(error)), ..came },
+        Err(refusal) => return Came { end: Some(End::Refused(refusal.error)), ..came },
     };
     while let Some(event) = next(&mut stream).await {
         match event {
@@ -347,7 +347,7 @@ async fn d05_no_head_in_time_is_a_timeout() {
         let asked = tokio::spawn(async move { model.open(&asking("[[scenario:no-headers]]")).await.err() });
         provider.wait_for(|request| request.number == index as u64 + 1).await;
         tokio::time::pause();
-        assert!(matches!(asked.await.unwrap(), Some(Error::Timeout(_))));
+        assert!(matches!(asked.await.unwrap().unwrap().error, Error::Timeout(_)));
         tokio::time::resume();
     }
 }
@@ -361,7 +361,7 @@ async fn d05_a_provider_that_is_not_there_is_a_provider_that_failed() {
         let model =
             WireModel::new(endpoint(url.clone()), wire, Arc::new(Client::new(Roots::System))).unwrap();
         // The port may still be open for a moment, and then gives no answer.
-        let error = model.open(&asking("hello")).await.err().unwrap();
+        let error = model.open(&asking("hello")).await.err().unwrap().error;
         assert!(matches!(error, Error::Provider(_)), "{error:?}");
         assert_eq!(model.name(), "demo/m-1");
     }

@@ -9,8 +9,8 @@ use runyard_agent::run::{AgentEvent, Limits, Observer, RunStatus};
 use runyard_domain::Code;
 use runyard_llm::inference::{
     AnswerFormat, InferenceExecutionError, InferenceRequest, InterruptCause, Message, Model, ModelStream,
-    Role, ScriptedAnswer, ScriptedCall, ScriptedError, ScriptedFault, ScriptedUsage, Step, StopReason,
-    Update,
+    Refusal, Role, ScriptedAnswer, ScriptedCall, ScriptedError, ScriptedFault, ScriptedUsage, Step,
+    StopReason, Update,
 };
 use runyard_llm::usage::Usage;
 
@@ -406,7 +406,7 @@ impl Model for Panics {
         "panics"
     }
 
-    async fn open(&self, _: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError> {
+    async fn open(&self, _: &InferenceRequest) -> Result<ModelStream, Refusal> {
         panic!("no model");
     }
 }

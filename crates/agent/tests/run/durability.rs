@@ -11,8 +11,8 @@ use runyard_agent::state::StateChanges;
 use runyard_agent::tool::ToolResult;
 use runyard_domain::Code;
 use runyard_llm::inference::{
-    Image, ImageSource, InferenceExecutionError, InferenceRequest, Message, Model, ModelStream, Part, Role,
-    ScriptedAnswer, ScriptedCall, ScriptedError, ScriptedFault, ScriptedModel, Step, StopReason,
+    Image, ImageSource, InferenceRequest, Message, Model, ModelStream, Part, Refusal, Role, ScriptedAnswer,
+    ScriptedCall, ScriptedError, ScriptedFault, ScriptedModel, Step, StopReason,
 };
 use runyard_store::{COMMIT_ROWS_MAX, PAGE_MAX, ThreadRunStore};
 use serde_json::json;
@@ -33,7 +33,7 @@ impl Model for Compares {
         "compares"
     }
 
-    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError> {
+    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, Refusal> {
         let store = self.world.lock().unwrap().clone().unwrap();
         let thread = runyard_store::ThreadId::new("thread".into()).unwrap();
         let stored = store.messages(&thread, 0, PAGE_MAX).await.unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use async_trait::async_trait;
 use runyard_agent::phase::TerminationReason;
 use runyard_llm::inference::{
-    InferenceExecutionError, InferenceRequest, Message, Model, ModelStream, Part, ScriptedAnswer,
+    InferenceExecutionError, InferenceRequest, Message, Model, ModelStream, Part, Refusal, ScriptedAnswer,
     ScriptedError, ScriptedModel, Step, StopReason, ToolCall,
 };
 use serde_json::json;
@@ -52,10 +52,10 @@ impl Model for Window {
         "window"
     }
 
-    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError> {
+    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, Refusal> {
         if request.messages.iter().map(|message| bytes_of(message)).sum::<usize>() > self.bytes {
             self.refused.fetch_add(1, Ordering::SeqCst);
-            return Err(InferenceExecutionError::ContextOverflow("too long".into()));
+            return Err(InferenceExecutionError::ContextOverflow("too long".into()).into());
         }
         self.inner.open(request).await
     }

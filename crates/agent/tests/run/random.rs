@@ -17,8 +17,8 @@ use runyard_agent::run::{Begin, Decision, RunOutcome, run};
 use runyard_agent::tool::{ResumeMode, SuspendTicket, Tool, ToolError, ToolResult};
 use runyard_domain::RunId;
 use runyard_llm::inference::{
-    InferenceExecutionError, InferenceRequest, Message, Model, ModelStream, Role, ScriptedAnswer,
-    ScriptedCall, ScriptedModel, Step, StopReason,
+    InferenceRequest, Message, Model, ModelStream, Refusal, Role, ScriptedAnswer, ScriptedCall,
+    ScriptedModel, Step, StopReason,
 };
 use runyard_store::{StorageError, ThreadRunStore};
 use serde_json::json;
@@ -95,7 +95,7 @@ impl Model for ByPlace {
         "by place"
     }
 
-    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError> {
+    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, Refusal> {
         let said = request.messages.iter().filter(|message| message.role == Role::Assistant).count();
         tokio::task::yield_now().await;
         ScriptedModel::of("one", [self.0[said].clone()]).open(request).await

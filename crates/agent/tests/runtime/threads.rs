@@ -18,8 +18,7 @@ use runyard_agent::state::{KeyOptions, Scope, StateChanges, StateError, StateKey
 use runyard_agent::{AgentRuntime, AgentRuntimeBuilder, RunRequest, RuntimeError};
 use runyard_domain::Code;
 use runyard_llm::inference::{
-    AtEnd, InferenceExecutionError, InferenceRequest, Message, Model, ModelStream, Script, ScriptedAnswer,
-    ScriptedModel,
+    AtEnd, InferenceRequest, Message, Model, ModelStream, Refusal, Script, ScriptedAnswer, ScriptedModel,
 };
 use runyard_store::{AgentRunId, Claimed, RunStore, ThreadRunStore, ThreadStore};
 use serde::{Deserialize, Serialize, Serializer};
@@ -207,7 +206,7 @@ impl Model for Fragile {
         "fragile"
     }
 
-    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError> {
+    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, Refusal> {
         assert!(self.0.swap(true, Ordering::SeqCst), "it broke");
         endless().open(request).await
     }

@@ -20,11 +20,27 @@ pub trait Model: Send + Sync {
     /// [`Stopped`](ModelEvent::Stopped) or its first error; an end without either counts as [`InterruptCause::ConnectionReset`].
     /// Whatever shows that the model is still at it is an event, if need be [`Alive`](ModelEvent::Alive): what gives none for
     /// longer than an agent allows has stalled.
-    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError>;
+    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, Refusal>;
 }
 
 /// An answer, piece by piece.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, Fault>> + Send>>;
+
+/// Why an answer did not begin.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// Why.
+    pub error: InferenceExecutionError,
+    /// When the provider says to come back, also where the error has no place for it.
+    pub retry_after: Option<Duration>,
+}
+
+impl From<InferenceExecutionError> for Refusal {
+    fn from(error: InferenceExecutionError) -> Self {
+        let retry_after = error.retry_after();
+        Refusal { error, retry_after }
+    }
+}
 
 /// Why an answer that had begun does not go on.
 #[derive(Debug, Clone, PartialEq)]

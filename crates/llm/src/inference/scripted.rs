@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use tokio::time::sleep;
 
 use self::stream::{Beats, Playing};
-use super::{InferenceExecutionError, InferenceRequest, Model, ModelStream};
+use super::{InferenceExecutionError, InferenceRequest, Model, ModelStream, Refusal};
 
 pub use script::{
     AtEnd, Opens, Script, ScriptedAnswer, ScriptedCall, ScriptedError, ScriptedFault, ScriptedUsage, Step,
@@ -144,15 +144,15 @@ impl Model for ScriptedModel {
         &self.name
     }
 
-    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError> {
+    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, Refusal> {
         let Some(answer) = self.choose(request) else {
-            return Err(InferenceExecutionError::InvalidRequest("the script is over".to_owned()));
+            return Err(InferenceExecutionError::InvalidRequest("the script is over".to_owned()).into());
         };
         match &answer.opens {
             Opens::AtOnce => {}
             Opens::AfterMs(ms) => sleep(Duration::from_millis(*ms)).await,
             Opens::Never => pending().await,
-            Opens::Failing(error) => return Err(error.clone().into()),
+            Opens::Failing(error) => return Err(InferenceExecutionError::from(error.clone()).into()),
         }
         Ok(Box::pin(Playing::new(answer.beats.clone())))
     }

@@ -25,13 +25,14 @@ use super::recovery::{Recovery, continued};
 use super::retry::{Backoff, Others, Verdict};
 use super::update::{Answer, Partial, Update};
 use super::{
-    Fault, InferenceExecutionError, InferenceRequest, InterruptCause, ModelEvent, ModelStream, StopReason,
+    Fault, InferenceExecutionError, InferenceRequest, InterruptCause, ModelEvent, ModelStream, Refusal,
+    StopReason,
 };
 
 /// The shortest wait for a circuit breaker, and the wait when it depends on those who are trying.
 const BREAKER_WAIT_MIN: Duration = Duration::from_millis(250);
 
-type Opening = Pin<Box<dyn Future<Output = Result<ModelStream, InferenceExecutionError>> + Send>>;
+type Opening = Pin<Box<dyn Future<Output = Result<ModelStream, Refusal>> + Send>>;
 
 /// One question and its answer.
 pub struct Turn {
@@ -177,14 +178,14 @@ impl Turn {
             }
             Phase::Opening(opening) => match opening.as_mut().poll(context) {
                 Poll::Ready(Ok(stream)) => self.go(Phase::Streaming(stream)),
-                Poll::Ready(Err(error)) => self.refused(error),
+                Poll::Ready(Err(refusal)) => self.refused(refusal),
                 Poll::Pending => {
                     let limit = self.inference.policy().open_limit();
                     if self.alarm.poll(limit, context).is_pending() {
                         return self.cancel.poll(context);
                     }
                     let message = format!("it did not begin to answer within {limit:?}");
-                    self.refused(InferenceExecutionError::Timeout(message));
+                    self.refused(InferenceExecutionError::Timeout(message).into());
                 }
             },
             Phase::Streaming(stream) => match stream.as_mut().poll_next(context) {
@@ -280,14 +281,13 @@ impl Turn {
     }
 
     /// The model did not begin to answer.
-    fn refused(&mut self, error: InferenceExecutionError) {
+    fn refused(&mut self, Refusal { error, retry_after }: Refusal) {
         self.settle(&error);
         if !error.is_retryable() {
             return self.fail(error);
         }
-        let others = self.others();
-        let verdict =
-            self.opening.after(&error, self.inference.policy(), others, self.inference.jitter().roll());
+        let (others, roll) = (self.others(), self.inference.jitter().roll());
+        let verdict = self.opening.after_asked(&error, retry_after, self.inference.policy(), others, roll);
         self.try_again(error, verdict);
     }
 

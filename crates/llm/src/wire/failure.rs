@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::endpoint::Key;
 use super::retry_after::bounded;
 use super::typed::{self, Meaning, Word};
-use crate::inference::{Fault, InferenceExecutionError as Error, InterruptCause};
+use crate::inference::{Fault, InferenceExecutionError as Error, InterruptCause, Refusal};
 
 /// How much of a provider's own words is passed on.
 pub const MESSAGE_CHARS_MAX: usize = 1000;
@@ -88,13 +88,13 @@ impl Said {
         Said { status: status.filter(|status| (400..600).contains(status)), words, message, retry_after }
     }
 
-    /// The error that a refusal with this status is. What the header says of coming back goes before what the body does.
-    pub fn refusal(self, status: u16, retry_after: Option<Duration>) -> Error {
+    /// What a refusal with this status is. What the header says of coming back goes before what the body does.
+    pub fn refusal(self, status: u16, retry_after: Option<Duration>) -> Refusal {
         self.refused(status, retry_after, &Wording::default())
     }
 
     /// The same for whoever has a key that is not to be repeated.
-    pub(super) fn refused(self, status: u16, retry_after: Option<Duration>, wording: &Wording) -> Error {
+    pub(super) fn refused(self, status: u16, retry_after: Option<Duration>, wording: &Wording) -> Refusal {
         let meaning = if CLEAR.contains(&status) {
             typed::of_status(status)
         } else if let Some(word) = typed::exact(&self.words) {
@@ -109,7 +109,7 @@ impl Said {
         };
         let retry_after = retry_after.or(self.retry_after);
         let message = self.words_for(|| format!("status {status}"), wording);
-        error(meaning, message, retry_after)
+        Refusal { error: error(meaning, message, retry_after), retry_after }
     }
 
     /// What a failure in the middle of an answer is.
@@ -127,7 +127,7 @@ impl Said {
         let cause = match (exact, status) {
             (Some(Word { meaning: Meaning::GoAway, .. }), _) => InterruptCause::GoAway,
             (_, Some(status @ 500..=599)) => InterruptCause::Provider5xxMidStream(status),
-            (_, Some(status)) => return Fault::Failed(self.refused(status, None, wording)),
+            (_, Some(status)) => return Fault::Failed(self.refused(status, None, wording).error),
             (_, None) => {
                 let message = self.words_for(|| "it gave up".to_owned(), wording);
                 return Fault::Failed(Error::Provider(message));

@@ -19,7 +19,7 @@ use super::endpoint::Target;
 use super::failure::{Said, Wording};
 use super::{Endpoint, Wire, retry_after};
 use crate::http::{Answer, Client, Failed, Unusable, is_encoded};
-use crate::inference::{InferenceExecutionError, InferenceRequest, Model, ModelStream};
+use crate::inference::{InferenceExecutionError, InferenceRequest, Model, ModelStream, Refusal};
 
 /// So much of a refusal's body is read.
 pub const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
@@ -91,7 +91,7 @@ impl WireModel {
     }
 
     /// What an answer is that is no stream of events.
-    async fn refused(&self, answer: Answer) -> InferenceExecutionError {
+    async fn refused(&self, answer: Answer) -> Refusal {
         let Answer { response, connection } = answer;
         let (head, body) = response.into_parts();
         // A body that cannot be read says nothing, and the status and the headers say what they say.
@@ -106,7 +106,8 @@ impl WireModel {
             let status = said.status();
             return said.refused(status, after, &self.wording);
         }
-        InferenceExecutionError::Provider("it gave something else than a stream of events".to_owned())
+        let message = "it gave something else than a stream of events".to_owned();
+        Refusal { error: InferenceExecutionError::Provider(message), retry_after: after }
     }
 }
 
@@ -116,7 +117,7 @@ impl Model for WireModel {
         &self.target.name
     }
 
-    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError> {
+    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, Refusal> {
         let limits = self.target.limits;
         let request = self.request(request).map_err(failed)?;
         let answer = self.client.send(&limits, &self.target.address, request).await.map_err(failed)?;
@@ -134,13 +135,14 @@ impl Model for WireModel {
 }
 
 /// What a connection that failed is.
-fn failed(failed: Failed) -> InferenceExecutionError {
+fn failed(failed: Failed) -> Refusal {
     let message = failed.to_string();
-    if failed.is_late() {
+    let error = if failed.is_late() {
         InferenceExecutionError::Timeout(message)
     } else {
         InferenceExecutionError::Provider(message)
-    }
+    };
+    error.into()
 }
 
 /// Whether the answer says that it is a stream of events, or does not say what it is.

@@ -10,8 +10,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_core::Stream;
 use runyard_llm::inference::{
-    Breakers, CONTINUE, Fault, FixedJitter, Inference, InferenceExecutionError, InferenceRequest,
-    InterruptCause, ManualClock, Model, ModelEvent, ModelStream, Pool, RetryPolicy, ToolCall,
+    Breakers, CONTINUE, Fault, FixedJitter, Inference, InferenceRequest, InterruptCause, ManualClock, Model,
+    ModelEvent, ModelStream, Pool, Refusal, RetryPolicy, ToolCall,
 };
 use runyard_llm::wire::Wire;
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ impl Model for Bytes {
         "bytes"
     }
 
-    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError> {
+    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, Refusal> {
         let mut bytes = self.answer(request).into_bytes();
         if let Some(cut) = self.cuts.lock().unwrap().pop_front() {
             bytes.truncate(cut);
@@ -167,7 +167,7 @@ impl Model for Answers {
         "answers"
     }
 
-    async fn open(&self, _: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError> {
+    async fn open(&self, _: &InferenceRequest) -> Result<ModelStream, Refusal> {
         let answer = self.answers.lock().unwrap().pop_front().expect("no more is asked");
         Ok(Box::pin(Decoded(decoded(&self.wire, answer.as_bytes()))))
     }

@@ -13,7 +13,7 @@ use runyard_domain::Code;
 use runyard_llm::http::{Client, Limits, Roots};
 use runyard_llm::inference::{
     Breakers, Fault, FixedJitter, Inference, InferenceExecutionError as E, InferenceRequest, Message, Model,
-    ModelEvent, ModelStream, Pool, RetryPolicy, StopReason, SystemClock, Turn, Update,
+    ModelEvent, ModelStream, Pool, Refusal, RetryPolicy, StopReason, SystemClock, Turn, Update,
 };
 use runyard_llm::wire::{AnthropicOptions, ChatOptions, Endpoint, ResponsesOptions, Wire, WireModel};
 use tokio::io::AsyncWriteExt;
@@ -217,6 +217,41 @@ async fn d05_cancelled_while_it_waits_to_ask_a_real_provider_again() {
     assert_eq!(provider.requests().len(), 3, "nobody was asked again");
 }
 
+/// A provider that refuses whatever it is asked with this status, and says when to come back.
+async fn refusing(status: u16) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let head = format!("HTTP/1.1 {status} No\r\nretry-after: 5\r\ncontent-length: 0\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        std::future::pending::<()>().await;
+    });
+    url
+}
+
+// clause: D08
+#[tokio::test]
+async fn d08_whatever_a_provider_refuses_with_it_is_asked_again_when_it_says() {
+    let five = Duration::from_secs(5);
+    for status in [408, 409, 425, 429, 500, 502, 503, 504, 520, 529] {
+        for wire in wires() {
+            let case = format!("{status} on {}", wire.path());
+            let inference =
+                inference(refusing(status).await, &wire, Limits::default(), RetryPolicy::default());
+            let policy = RetryPolicy { retry_after_cap_ms: 120_000, ..inference.policy().clone() };
+            let inference =
+                Inference::with_jitter(inference.pool().clone(), policy, Arc::new(FixedJitter(0)));
+            let mut turn = inference.start(question(), CancellationToken::new());
+            let update = turn.next().await.unwrap();
+            assert!(
+                matches!(update, Some(Update::Retrying { wait, .. }) if wait == five),
+                "{case}: {update:?}"
+            );
+        }
+    }
+}
+
 /// A provider that sends a piece whenever it is told to, and then nothing, for as long as it is listened to.
 async fn sending(pieces: Vec<String>) -> (String, Arc<Notify>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -279,7 +314,7 @@ impl Model for Slow {
         "slow"
     }
 
-    async fn open(&self, _: &InferenceRequest) -> Result<ModelStream, E> {
+    async fn open(&self, _: &InferenceRequest) -> Result<ModelStream, Refusal> {
         let (sender, receiver) = mpsc::channel(1);
         let (events, pause) = (self.events.clone(), self.pause);
         tokio::spawn(async move {

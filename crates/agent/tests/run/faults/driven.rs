@@ -10,9 +10,7 @@ use runyard_agent::phase::{Phase, StateCommand, TerminationReason};
 use runyard_agent::run::{AgentEvent, Decision, Observer, RunEnd, RunOutcome, RunRecord, RunStatus};
 use runyard_agent::spec::AgentSpec;
 use runyard_agent::{AgentRuntime, AgentRuntimeBuilder, ResumeRequest, RunRequest};
-use runyard_llm::inference::{
-    InferenceExecutionError, InferenceRequest, Message, Model, ModelStream, ScriptedModel,
-};
+use runyard_llm::inference::{InferenceRequest, Message, Model, ModelStream, Refusal, ScriptedModel};
 use runyard_store::{PAGE_MAX, RunStore, ThreadId, ThreadRow, ThreadRunStore, ThreadStore};
 
 use super::{Ask, Case, Fail, Listed, asks, expected, fails, lost, plans, without_message};
@@ -28,7 +26,7 @@ impl Model for Switch {
         "switch"
     }
 
-    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError> {
+    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, Refusal> {
         let model = Arc::clone(&self.0.lock().unwrap());
         model.open(request).await
     }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures_core::Stream;
 use runyard_llm::inference::{
     CONTINUE, Fault, InferenceExecutionError, InferenceRequest, InterruptCause, Model, ModelEvent,
-    ModelStream, StopReason, ToolCall,
+    ModelStream, Refusal, StopReason, ToolCall,
 };
 
 /// A part of a recorded answer.
@@ -207,11 +207,11 @@ impl Model for Teller {
         "teller"
     }
 
-    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, InferenceExecutionError> {
+    async fn open(&self, request: &InferenceRequest) -> Result<ModelStream, Refusal> {
         let cut = self.cuts.lock().unwrap().pop_front();
         let repeats = cut.as_ref().map_or(1, |cut| cut.repeats);
         if matches!(cut, Some(Cut { ending: Ending::Refused, .. })) {
-            return Err(InferenceExecutionError::overloaded("busy"));
+            return Err(InferenceExecutionError::overloaded("busy").into());
         }
         let said = match request.messages.as_slice() {
             [.., said, go_on] if go_on.said() == CONTINUE => Some(said.said()),
