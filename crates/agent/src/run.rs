@@ -243,7 +243,7 @@ impl Course {
             cancellation,
             store,
             conversation: Conversation::new(std::mem::take(messages)),
-            before: 0,
+            before: usize::try_from(before.before).unwrap_or(usize::MAX),
             notes: Vec::new(),
             unsettled: None,
             stored_revision: 0,
@@ -296,20 +296,38 @@ impl Course {
         if let Err(halt) = self.begin(begin).await {
             return halt;
         }
-        if resumed && self.incomplete && self.conversation.is_answered() {
-            // Its process died when the beginning of an answer was durable, and before the rest was.
-            self.ask_for_the_rest();
-        } else if resumed && self.watch.rounds() > 0 && self.conversation.is_answered() && self.is_silent() {
-            // Its last answer was durable, and its end was not.
-            return Halt::NaturalEnd;
+        if resumed && let Some(reason) = self.was_over() {
+            return reason;
         }
-        let mut continuations = 0;
         loop {
-            match self.step(&mut continuations).await {
+            match self.step().await {
                 Ok(None) => {}
                 Ok(Some(reason)) | Err(reason) => return reason,
             }
         }
+    }
+
+    /// How a run that goes on had ended, if its process died before that was durable. Where nothing is left over of a step it is
+    /// looked at as at the end of one: it was not yet, or there was nothing to be seen.
+    fn was_over(&mut self) -> Option<Halt> {
+        let is_asked_again = self.watch.rounds() > 0 && self.conversation.unanswered().is_empty();
+        if let Some(stop) = self.watch.met().filter(|_| is_asked_again) {
+            return Some(stopped(stop));
+        }
+        let is_answered = self.conversation.is_answered();
+        if is_asked_again && is_answered && !self.incomplete && self.is_silent() {
+            // Its last answer was durable, and its end was not.
+            return Some(Halt::NaturalEnd);
+        }
+        let limits = &self.parts.agent.limits;
+        if let Some(stop) = self.watch.enough(limits, self.usage).filter(|_| is_asked_again) {
+            return Some(stopped(&stop));
+        }
+        if is_answered && self.incomplete {
+            // Its process died when the beginning of an answer was durable, and before the rest was.
+            self.ask_for_the_rest();
+        }
+        None
     }
 
     async fn begin(&mut self, begin: Begin) -> Result<(), Halt> {
@@ -318,10 +336,9 @@ impl Course {
             // What an earlier run left without a result never gets one from this run.
             self.pair("the run that made this call is over").await;
         }
-        self.before = match begin.resumed {
-            true => self.conversation.last_input(),
-            false => self.conversation.messages().len(),
-        };
+        if !begin.resumed {
+            self.before = self.conversation.messages().len();
+        }
         // Whatever goes wrong from here on, what was said is kept.
         let said = self.say(begin.input);
         restored?;
@@ -386,7 +403,7 @@ impl Course {
     }
 
     /// One step: the model is asked, unless calls are left over, and its calls are made. Gives how the run ends, if it does.
-    async fn step(&mut self, continuations: &mut u32) -> Result<Option<Halt>, Halt> {
+    async fn step(&mut self) -> Result<Option<Halt>, Halt> {
         self.step += 1;
         self.tell(AgentEvent::StepStarted { step: self.step }).await;
         self.phase(Moment::StepStart).await?;
@@ -395,6 +412,9 @@ impl Course {
             truncated = self.ask().await?;
         }
         let calls = !self.conversation.unanswered().is_empty();
+        if calls || !truncated {
+            self.watch.was_whole();
+        }
         if calls && self.call_all().await? {
             return Ok(Some(Halt::Suspended));
         }
@@ -403,18 +423,14 @@ impl Course {
             return Ok(Some(stopped(stop)));
         }
         let limits = Arc::clone(&self.parts.agent.limits);
-        if calls || !truncated {
-            *continuations = 0;
-        }
         if !calls && !truncated && self.parts.inbox.close_if_empty() {
             return Ok(Some(Halt::NaturalEnd));
         }
-        if !calls && truncated {
-            if *continuations >= limits.continuations_max {
-                let detail = Some("the answer was cut at its length limit".to_owned());
-                return Ok(Some(Halt::Stopped { code: "output_truncated".to_owned(), detail }));
-            }
-            *continuations += 1;
+        if !calls
+            && truncated
+            && let Some(stop) = self.watch.was_cut(&limits)
+        {
+            return Ok(Some(stopped(&stop)));
         }
         if let Some(stop) = self.watch.enough(&limits, self.usage) {
             return Ok(Some(stopped(&stop)));
@@ -422,6 +438,7 @@ impl Course {
         if !calls && truncated {
             self.ask_for_the_rest();
         }
+        self.keep_count()?;
         Ok(None)
     }
 

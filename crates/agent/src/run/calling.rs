@@ -197,7 +197,7 @@ impl Course {
         };
         match waits(&ended) {
             Some(waiting) => self.note_wait(place, waiting)?,
-            None => self.note_result(place, call, &ended),
+            None => self.come_of(place, call, &ended)?,
         }
         Ok(Kept { ended, effects, reports })
     }

@@ -75,18 +75,6 @@ impl Conversation {
         Some(Arc::new(joined))
     }
 
-    /// Where the last words to the model begin, but for those that only ask it to go on with an answer that was cut.
-    pub(crate) fn last_input(&self) -> usize {
-        let mut end = self.messages.len();
-        for words in self.messages.chunk_by(|one, next| one.role == next.role).rev() {
-            end -= words.len();
-            if words[0].role == Role::User && !words.iter().any(asks_for_more) {
-                return end;
-            }
-        }
-        0
-    }
-
     /// Whether the model spoke last, and called nothing.
     pub(crate) fn is_answered(&self) -> bool {
         let last = self.messages.last();
@@ -301,12 +289,10 @@ mod tests {
         let called = Message { role: Role::Assistant, content: vec![Part::ToolCall(call("a", 1))] };
         assert_eq!(said(&[called, output("a"), two.clone()]), Some(two.clone()));
 
-        let pieces = [user.clone(), one.clone(), user.clone(), one, go_on.clone(), user, two];
+        let pieces = [user.clone(), one.clone(), user.clone(), one, go_on, user, two];
         let conversation = Conversation::new(pieces.into_iter().map(Arc::new).collect());
-        assert_eq!(conversation.last_input(), 2, "what asks for the rest is no input");
         assert_eq!(conversation.last_said(2).unwrap().said(), "one");
         assert_eq!(conversation.last_said(7), None);
-        assert_eq!(Conversation::new(vec![Arc::new(go_on)]).last_input(), 0);
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl Course {
             steps: self.step,
             usage: self.usage.into(),
             elapsed_ms: u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
-            before: 0,
+            before: self.before as u64,
             incomplete: false,
             end: end.map(RunEnd::from),
         }

@@ -104,6 +104,13 @@ pub(crate) struct Counted {
     /// The last calls, as numbers that are the same when they are: arguments may be long.
     recent: VecDeque<u64>,
     met: Option<Stop>,
+    /// So often in a row an answer was cut and gone on with.
+    #[serde(default, skip_serializing_if = "is_none")]
+    continuations: u32,
+}
+
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Where that is kept.
@@ -188,6 +195,20 @@ impl Watch {
                 format!("{} was called {same} times with the same arguments", call.name)
             });
         }
+    }
+
+    /// An answer was not cut.
+    pub(crate) fn was_whole(&mut self) {
+        self.counted.continuations = 0;
+    }
+
+    /// An answer was cut. It is gone on with, unless that was done too often.
+    pub(crate) fn was_cut(&mut self, limits: &Limits) -> Option<Stop> {
+        if self.counted.continuations >= limits.continuations_max {
+            return Stop::new("output_truncated", "the answer was cut at its length limit".to_owned());
+        }
+        self.counted.continuations += 1;
+        None
     }
 
     /// What is met first counts.

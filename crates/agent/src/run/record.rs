@@ -48,8 +48,7 @@ pub struct RunRecord {
     /// How long it took, without the time in which it waited.
     #[serde(default)]
     pub elapsed_ms: u64,
-    /// Its own words begin behind so many messages of its thread, where it is a run of an agent elsewhere: that is asked again
-    /// with exactly these.
+    /// What it is to answer, and all that it said, stands behind so many messages of its thread.
     #[serde(default)]
     pub before: u64,
     /// Whether the last message is the beginning of an answer whose rest is not stored.

@@ -23,8 +23,17 @@ pub(super) type Ended = Result<ToolResult, Refusal>;
 impl Course {
     /// A call is over.
     pub(super) async fn over(&mut self, place: CallPlace, call: &ToolCall, ended: Ended) -> Result<(), Halt> {
-        self.note_result(place, call, &ended);
+        self.come_of(place, call, &ended)?;
         self.follow_up(place, call, ended, Ok(())).await
+    }
+
+    /// What came of a call, noted and counted, so that both are durable together.
+    pub(super) fn come_of(&mut self, place: CallPlace, call: &ToolCall, ended: &Ended) -> Result<(), Halt> {
+        self.note_result(place, call, ended);
+        let ok = matches!(ended, Ok(ToolResult::Success { .. }));
+        let limits = Arc::clone(&self.parts.agent.limits);
+        self.watch.called(&limits, self.conversation.call_at(place).unwrap_or(call), ok);
+        Ok(self.keep_count()?)
     }
 
     /// What follows when a call is over and noted. Where that cannot be durable, no hook hears of it.
@@ -36,10 +45,6 @@ impl Course {
         durable: Result<(), Halt>,
     ) -> Result<(), Halt> {
         self.forget_answers(place)?;
-        let ok = matches!(ended, Ok(ToolResult::Success { .. }));
-        let limits = Arc::clone(&self.parts.agent.limits);
-        self.watch.called(&limits, self.conversation.call_at(place).unwrap_or(call), ok);
-        self.keep_count()?;
         let outcome = ended.map_err(|refusal| refusal.error);
         let phase = match durable {
             Ok(()) => self.phase(Moment::AfterToolExecute { call, outcome: &outcome }).await,

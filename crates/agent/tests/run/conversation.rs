@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use runyard_agent::phase::{Phase, StateCommand, TerminationReason};
@@ -9,7 +10,7 @@ use runyard_agent::run::{AgentEvent, Limits, Observer, RunStatus};
 use runyard_domain::Code;
 use runyard_llm::inference::{
     AnswerFormat, InferenceExecutionError, InferenceRequest, InterruptCause, Message, Model, ModelStream,
-    Refusal, Role, ScriptedAnswer, ScriptedCall, ScriptedError, ScriptedFault, ScriptedUsage, Step,
+    Opens, Refusal, Role, ScriptedAnswer, ScriptedCall, ScriptedError, ScriptedFault, ScriptedUsage, Step,
     StopReason, Update,
 };
 use runyard_llm::usage::Usage;
@@ -361,6 +362,29 @@ async fn a_run_that_goes_on_gives_what_it_said_before_it_waited_and_nothing_of_a
         let outcome = world.go(run, &[], Vec::new()).await.outcome;
         assert_eq!((outcome.text().as_str(), outcome.reason), (words, TerminationReason::Cancelled));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_run_said_before_a_word_into_it_is_not_lost_with_its_process() {
+    let mut world = World::new([says("The first answer.")]);
+    world.ask("One?").await;
+    let call = ScriptedCall { id: "a".into(), name: "look".into(), arguments: serde_json::json!({ "n": 1 }) };
+    let found = ScriptedAnswer::steps([Step::Text("Found it.".into()), Step::Call(call)]);
+    world.again([found, ScriptedAnswer { opens: Opens::Never, ..ScriptedAnswer::default() }]);
+    let inbox = Arc::clone(&world.inbox);
+    let look = tool("look", move |_, _| {
+        assert!(inbox.say(Message::user("And that one?")).is_ok());
+        async { Ok(ToolResult::success("blue").into()) }
+    });
+    world = world.tool(look.done());
+    let run = run_id();
+    let died = tokio::time::timeout(Duration::from_secs(1), world.go(run, &["Two?"], Vec::new())).await;
+    assert!(died.is_err(), "it ended instead");
+    assert_eq!(shape(&world.messages().await).last().unwrap(), "user: And that one?");
+    world.again([]);
+    world.cancellation.cancel();
+    let outcome = world.go(run, &[], Vec::new()).await.outcome;
+    assert_eq!((outcome.text().as_str(), outcome.reason), ("Found it.", TerminationReason::Cancelled));
 }
 
 #[tokio::test(start_paused = true)]

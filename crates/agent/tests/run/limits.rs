@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use runyard_agent::CallOrder;
 use runyard_agent::checkpoint::{NoCheckpoint, Opened};
 use runyard_agent::phase::{ExcludeTool, GateDecision, Phase, StateCommand, TerminationReason};
 use runyard_agent::run::{Begin, Cost, Limits, Repetition, RunStatus, run};
-use runyard_agent::tool::{SuspendTicket, ToolError};
-use runyard_llm::inference::{Message, ScriptedAnswer, ScriptedCall, ScriptedUsage, Step, StopReason};
+use runyard_agent::tool::{SuspendTicket, ToolError, ToolResult};
+use runyard_llm::inference::{Message, Opens, ScriptedAnswer, ScriptedCall, ScriptedUsage, Step, StopReason};
 use serde_json::json;
 
 use crate::support::parts::{answers, hangs, tool};
@@ -262,6 +263,126 @@ async fn what_is_counted_is_counted_over_waits() {
         ])
     };
     assert_eq!(waits_until_it_stops(tools, both).await, ("stop_on_tool".to_owned(), 1));
+}
+
+/// Dies when the results of all that its model called are durable, and before anything follows from that. Goes on with a model that
+/// would say something, and gives how that ends, and how often it was asked.
+async fn dies_behind_the_results(
+    limits: &Limits,
+    order: CallOrder,
+    script: Vec<ScriptedAnswer>,
+) -> (TerminationReason, u32) {
+    let last = script.len() as u32;
+    let world = |model: Vec<ScriptedAnswer>| {
+        let mut world = World::new(model)
+            .tool(answers("look", "blue"))
+            .tool(tool("fail", |_, _| async { Err(ToolError::ExecutionFailed("no".into())) }).done())
+            .limits(limits.clone());
+        world.order = order;
+        world
+    };
+    let dying = world(script).with(|bits| {
+        bits.hook(Phase::AfterToolExecute, move |context| {
+            let is_last = context.at.step == last;
+            async move {
+                if is_last {
+                    std::future::pending::<()>().await;
+                }
+                Ok(StateCommand::none())
+            }
+        });
+    });
+    let run = run_id();
+    let died = tokio::time::timeout(Duration::from_secs(60), dying.go(run, &["Go."], Vec::new())).await;
+    assert!(died.is_err(), "it ended instead");
+    assert_eq!(dying.model.asked(), last);
+    let mut world = world(vec![says("One too many.")]);
+    world.store = Arc::clone(&dying.store);
+    let seen = world.go(run, &[], Vec::new()).await;
+    assert!(world.is_free().await);
+    (seen.reason().clone(), world.model.asked())
+}
+
+#[tokio::test(start_paused = true)]
+async fn d16_a_limit_that_a_durable_result_has_met_stops_the_run_after_a_death_too() {
+    let cost = Cost { dollars_max: 0.5, input_price: 10.0, output_price: 100.0 };
+    let many = |tool: &str| vec![calls("a", tool), calls("b", tool), calls("c", tool)];
+    let cases = [
+        (Limits { rounds_max: 3, ..Limits::default() }, many("look"), "max_rounds"),
+        (Limits { tokens_max: Some(30), ..Limits::default() }, vec![paid(20, 10)], "token_budget"),
+        (Limits { cost_max: Some(cost), ..Limits::default() }, vec![paid(50_000, 0)], "cost_budget"),
+        (Limits { consecutive_errors_max: Some(3), ..Limits::default() }, many("fail"), "consecutive_errors"),
+        (
+            Limits { repetition: Some(Repetition { window: 3, times: 3 }), ..Limits::default() },
+            many("look"),
+            "loop_detection",
+        ),
+        (
+            Limits { stop_on_tools: ["look".to_owned()].into(), ..Limits::default() },
+            vec![calls("a", "look")],
+            "stop_on_tool",
+        ),
+        (
+            Limits { stop_on_content: Some("^Hm".into()), ..Limits::default() },
+            vec![paid(1, 1)],
+            "content_match",
+        ),
+    ];
+    for (limits, script, code) in cases {
+        for order in [CallOrder::OneByOne, CallOrder::Parallel] {
+            let (reason, asked) = dies_behind_the_results(&limits, order, script.clone()).await;
+            let found = match &reason {
+                TerminationReason::Stopped { code, .. } => code.as_str(),
+                other => panic!("{code}: {other:?}"),
+            };
+            assert_eq!((found, asked), (code, 0), "{order:?}");
+        }
+    }
+    // One that no limit stops goes on.
+    let (reason, asked) =
+        dies_behind_the_results(&Limits::default(), CallOrder::OneByOne, many("look")).await;
+    assert_eq!((reason, asked), (TerminationReason::NaturalEnd, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d16_a_call_that_is_done_counts_though_its_process_died_over_another_one() {
+    let both =
+        ScriptedAnswer::calls([call("a", "finish", json!({ "n": 1 })), call("b", "slow", json!({ "n": 1 }))]);
+    let limits = Limits { stop_on_tools: ["finish".to_owned()].into(), ..Limits::default() };
+    let dying = World::new([both])
+        .tool(answers("finish", "done"))
+        .tool(hangs("slow").idempotent().done())
+        .limits(limits.clone())
+        .parallel();
+    let run = run_id();
+    let died = tokio::time::timeout(Duration::from_secs(1), dying.go(run, &["Go."], Vec::new())).await;
+    assert!(died.is_err(), "it ended instead");
+    let mut world = World::new([says("One too many.")])
+        .tool(answers("finish", "done"))
+        .tool(tool("slow", |_, _| async { Ok(ToolResult::success("at last").into()) }).idempotent().done())
+        .limits(limits);
+    world.store = Arc::clone(&dying.store);
+    let seen = world.go(run, &[], Vec::new()).await;
+    assert!(matches!(seen.reason(), TerminationReason::Stopped { code, .. } if code == "stop_on_tool"));
+    assert_eq!(world.model.asked(), 0);
+    assert_paired(&world.messages().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d16_an_answer_that_is_cut_is_gone_on_with_no_more_often_over_deaths() {
+    let limits = Limits { continuations_max: 2, ..Limits::default() };
+    let cut = || ScriptedAnswer::steps([Step::Text("x".into()), Step::Stop(StopReason::MaxTokens)]);
+    let never = || ScriptedAnswer { opens: Opens::Never, ..ScriptedAnswer::default() };
+    let mut world = World::new([cut(), never()]).limits(limits);
+    let run = run_id();
+    for input in [&["Go."][..], &[]] {
+        let died = tokio::time::timeout(Duration::from_secs(1), world.go(run, input, Vec::new())).await;
+        assert!(died.is_err(), "it ended instead");
+        world.again([cut(), never()]);
+    }
+    let seen = world.go(run, &[], Vec::new()).await;
+    assert!(matches!(seen.reason(), TerminationReason::Stopped { code, .. } if code == "output_truncated"));
+    assert_eq!((seen.outcome.text().as_str(), world.model.asked()), ("xxx", 1));
 }
 
 /// A journal keeps the turns of a session under one name, and a turn that goes on finds what those before it left.
