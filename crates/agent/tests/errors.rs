@@ -223,47 +223,50 @@ async fn all_state_errors() -> Vec<(StateError, StateError)> {
     ]
 }
 
-/// The rows that the errors must have, in words of the table.
+/// A row of the table, in full but for its advice: class, HTTP status, exit code, JSON-RPC code, and whether to repeat it.
+type Row = (&'static str, Class, u16, u8, i32, Retry);
+
 #[rustfmt::skip]
-const STATE_ROWS: [(&str, Class, u16, Retry); 16] = [
-    ("state.revision_conflict",                 Class::Conflict,  409, Retry::AfterRecovery),
-    ("state.mutation_base_revision_mismatch",   Class::Conflict,  409, Retry::AfterRecovery),
-    ("state.plugin_already_installed",          Class::Permanent, 500, Retry::AfterRecovery),
-    ("state.plugin_not_installed",              Class::Permanent, 500, Retry::AfterRecovery),
-    ("state.key_already_registered",            Class::Permanent, 500, Retry::AfterRecovery),
-    ("state.unknown_key",                       Class::Permanent, 500, Retry::AfterRecovery),
-    ("state.key_decode",                        Class::Permanent, 500, Retry::AfterRecovery),
-    ("state.key_encode",                        Class::Permanent, 500, Retry::AfterRecovery),
-    ("state.handler_already_registered",        Class::Permanent, 500, Retry::AfterRecovery),
-    ("state.effect_handler_already_registered", Class::Permanent, 500, Retry::AfterRecovery),
-    ("state.phase_run_loop_exceeded",           Class::Permanent, 500, Retry::AfterRecovery),
-    ("state.unknown_scheduled_action_handler",  Class::Permanent, 500, Retry::AfterRecovery),
-    ("state.unknown_effect_handler",            Class::Permanent, 500, Retry::AfterRecovery),
-    ("state.parallel_merge_conflict",           Class::Conflict,  409, Retry::AfterRecovery),
-    ("state.tool_already_registered",           Class::Permanent, 500, Retry::AfterRecovery),
-    ("state.cancelled",                         Class::FailFast,  499, Retry::AfterRecovery),
+const STATE_ROWS: [Row; 16] = [
+    ("state.revision_conflict",                 Class::Conflict,  409, 1, -32005, Retry::AfterRecovery),
+    ("state.mutation_base_revision_mismatch",   Class::Conflict,  409, 1, -32005, Retry::AfterRecovery),
+    ("state.plugin_already_installed",          Class::Permanent, 500, 1, -32603, Retry::AfterRecovery),
+    ("state.plugin_not_installed",              Class::Permanent, 500, 1, -32603, Retry::AfterRecovery),
+    ("state.key_already_registered",            Class::Permanent, 500, 1, -32603, Retry::AfterRecovery),
+    ("state.unknown_key",                       Class::Permanent, 500, 1, -32603, Retry::AfterRecovery),
+    ("state.key_decode",                        Class::Permanent, 500, 1, -32603, Retry::AfterRecovery),
+    ("state.key_encode",                        Class::Permanent, 500, 1, -32603, Retry::AfterRecovery),
+    ("state.handler_already_registered",        Class::Permanent, 500, 1, -32603, Retry::AfterRecovery),
+    ("state.effect_handler_already_registered", Class::Permanent, 500, 1, -32603, Retry::AfterRecovery),
+    ("state.phase_run_loop_exceeded",           Class::Permanent, 500, 1, -32007, Retry::AfterRecovery),
+    ("state.unknown_scheduled_action_handler",  Class::Permanent, 500, 1, -32603, Retry::AfterRecovery),
+    ("state.unknown_effect_handler",            Class::Permanent, 500, 1, -32603, Retry::AfterRecovery),
+    ("state.parallel_merge_conflict",           Class::Conflict,  409, 1, -32005, Retry::AfterRecovery),
+    ("state.tool_already_registered",           Class::Permanent, 500, 1, -32603, Retry::AfterRecovery),
+    ("state.cancelled",                         Class::FailFast,  499, 1, -32006, Retry::AfterRecovery),
 ];
 
 #[rustfmt::skip]
-const TOOL_ROWS: [(&str, Class, u16, Retry); 6] = [
-    ("tool.invalid_arguments", Class::Permanent, 400, Retry::No),
-    ("tool.execution_failed",  Class::Permanent, 500, Retry::AfterRecovery),
-    ("tool.denied",            Class::Permanent, 403, Retry::AfterRecovery),
-    ("tool.not_found",         Class::Permanent, 404, Retry::No),
-    ("tool.internal",          Class::Permanent, 500, Retry::AfterRecovery),
-    ("tool.cancelled",         Class::FailFast,  499, Retry::AfterRecovery),
+const TOOL_ROWS: [Row; 6] = [
+    ("tool.invalid_arguments", Class::Permanent, 400, 1, -32602, Retry::No),
+    ("tool.execution_failed",  Class::Permanent, 500, 1, -32000, Retry::AfterRecovery),
+    ("tool.denied",            Class::Permanent, 403, 1, -32004, Retry::AfterRecovery),
+    ("tool.not_found",         Class::Permanent, 404, 1, -32601, Retry::No),
+    ("tool.internal",          Class::Permanent, 500, 1, -32603, Retry::AfterRecovery),
+    ("tool.cancelled",         Class::FailFast,  499, 1, -32006, Retry::AfterRecovery),
 ];
 
 #[track_caller]
-fn check_rows(reached: &[Code], rows: &[(&str, Class, u16, Retry)], group: &str) {
+fn check_rows(reached: &[Code], rows: &[Row], group: &str) {
     let mut codes: Vec<&str> = reached.iter().map(|code| code.as_str()).collect();
     codes.dedup();
     assert_eq!(codes, rows.iter().map(|row| row.0).collect::<Vec<_>>());
     let of_group = Code::ALL.iter().filter(|code| code.as_str().starts_with(group));
     assert_eq!(of_group.count(), rows.len(), "a row of the table that no error here has");
-    for (code, class, http, retry) in rows {
+    for (code, class, http, exit, json_rpc, retry) in rows {
         let row = Code::parse(code).unwrap().row();
-        assert_eq!((row.class, row.http, row.retry), (*class, *http, *retry), "{code}");
+        let found = (row.class, row.http, row.exit, row.json_rpc, row.retry);
+        assert_eq!(found, (*class, *http, *exit, *json_rpc, *retry), "{code}");
     }
 }
 
