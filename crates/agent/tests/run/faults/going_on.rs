@@ -1,15 +1,14 @@
-//! Runs that go on after a wait, with a model and a store that fail.
+//! Runs that go on after a wait, with a model, phases and a store that fail.
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use runyard_agent::phase::TerminationReason;
+use runyard_agent::phase::{Phase, TerminationReason};
 use runyard_agent::run::{Decision, RunEnd, RunStatus};
-use runyard_store::{ThreadRunStore, ThreadStore};
+use runyard_store::ThreadStore;
 
-use super::{Ask, Listed, asks, lost, script};
-use crate::support::flaky::{Failure, Flaky, Operation, Plan};
-use crate::support::parts::{Effects, effect};
-use crate::support::{World, assert_paired, calls, run_id, says};
+use super::{Ask, Case, Fail, Listed, asks, expected, fails, lost, script, without_message};
+use crate::support::flaky::{Failure, Operation, Plan};
+use crate::support::{assert_paired, calls, run_id, says};
 
 /// Every operation, each time that a run which goes on asks for it.
 fn plans() -> Vec<Plan> {
@@ -38,30 +37,45 @@ fn unreached(plan: Plan) -> &'static str {
     }
 }
 
-async fn check(listed: &mut Listed, ask: &Ask, plan: Plan) {
-    let name = format!("{ask:?} × {plan:?}");
-    let (flaky, effects) = (Flaky::new(None), Effects::default());
-    let mut world = World::new([calls("a", "ask")])
-        .tool(crate::suspension::asks("ask"))
-        .tool(effect("pay", &effects).done());
-    world.store = Arc::clone(&flaky) as Arc<dyn ThreadRunStore>;
+/// Whether a phase comes again in a run that goes on.
+fn comes(fail: &Fail) -> bool {
+    !matches!(fail, Fail::Hook(Phase::RunStart, _))
+}
+
+async fn check(listed: &mut Listed, ask: &Ask, fail: &Fail, plan: Option<Plan>) {
+    let name = format!("{ask:?} × {fail:?} × {plan:?}");
+    let Case { world, flaky, effects, armed, failed } = Case::new(ask, fail, None);
+    let mut world = world.tool(crate::suspension::asks("ask"));
+    armed.store(false, Ordering::SeqCst);
+    world.again([calls("a", "ask")]);
     let run = run_id();
     let seen = world.go(run, &["Go."], Vec::new()).await;
     let yes = crate::suspension::yes(&seen);
     world.again([]);
     world.model = script(ask);
-    flaky.fails(Some(plan));
+    armed.store(true, Ordering::SeqCst);
+    flaky.fails(plan);
     let went = world.try_go(run, &[], vec![yes.clone()]).await;
-    if flaky.failed() == 0 {
+    let is_spared = flaky.failed() == 0;
+    if let Some(plan) = plan.filter(|_| is_spared) {
         *listed.entry(unreached(plan)).or_default() += 1;
     }
-    let lost = lost(Some(plan), &flaky);
+    let lost = lost(plan, &flaky);
     // From here on it is the test that asks.
+    armed.store(false, Ordering::SeqCst);
     flaky.fails(None);
     match went {
         Ok(seen) => {
             let reason = seen.reason().clone();
             assert_ne!(reason, TerminationReason::Suspended, "{name}");
+            if is_spared {
+                let fail = if comes(fail) { fail } else { &Fail::Nothing };
+                assert_eq!(without_message(&reason), expected(ask, fail), "{name}");
+                if matches!(ask, Ask::Fine) {
+                    let is_failing = !matches!(fail, Fail::Nothing);
+                    assert_eq!(failed.load(Ordering::SeqCst), is_failing, "{name}");
+                }
+            }
             match lost {
                 Some(why) => *listed.entry(why).or_default() += 1,
                 None => {
@@ -74,7 +88,8 @@ async fn check(listed: &mut Listed, ask: &Ask, plan: Plan) {
         Err(_) => assert!(world.heard.events().is_empty(), "{name}: it never began"),
     }
     let row = flaky.thread(&world.thread()).await.unwrap().unwrap();
-    let is_held = plan.operation == Operation::Claim && plan.failure == Failure::Unheard;
+    let is_held =
+        plan.is_some_and(|plan| plan.operation == Operation::Claim && plan.failure == Failure::Unheard);
     assert!(row.holder.is_none() || is_held, "{name}");
 
     let mut decisions = vec![yes];
@@ -102,9 +117,27 @@ async fn a_run_that_goes_on_in_a_store_that_fails() {
     let mut listed = Listed::new();
     for ask in asks() {
         for plan in plans() {
-            check(&mut listed, &ask, plan).await;
+            check(&mut listed, &ask, &Fail::Nothing, Some(plan)).await;
         }
     }
+    assert_listed(&listed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_goes_on_with_a_failing_phase_in_a_store_that_fails() {
+    let mut listed = Listed::new();
+    for fail in fails() {
+        check(&mut listed, &Ask::Fine, &fail, None).await;
+        for plan in plans() {
+            check(&mut listed, &Ask::Fine, &fail, Some(plan)).await;
+        }
+    }
+    assert_listed(&listed);
+}
+
+/// Each of these was met, and nothing else kept anything from coming about.
+#[track_caller]
+fn assert_listed(listed: &Listed) {
     let reasons: Vec<&str> = listed.keys().copied().collect();
     assert_eq!(
         reasons,
