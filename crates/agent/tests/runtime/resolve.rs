@@ -11,8 +11,12 @@ use runyard_agent::state::StateError;
 use runyard_agent::{AgentResolver, AgentRuntimeBuilder, ResolveError, ResolvedRunPlan, RunRequest};
 use runyard_demo_provider::DemoProvider;
 use runyard_domain::Code;
-use runyard_llm::inference::{Model, RetryPolicy, ScriptedAnswer, ScriptedError, ScriptedModel};
+use runyard_llm::inference::{
+    AtEnd, InterruptCause, Model, RetryPolicy, Script, ScriptedAnswer, ScriptedError, ScriptedFault,
+    ScriptedModel, Step,
+};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::kit::{Brings, Does, First, Plain, Second, one_agent, saying, scripted};
 
@@ -261,6 +265,47 @@ async fn d07_agents_of_one_runtime_share_the_circuit_breaker_of_a_model() {
     let outcome = runtime.run(RunRequest::new("b", "t", "hi")).await.unwrap();
     assert_eq!(asked(&model), before, "the breaker is open for the other agent too");
     assert!(format!("{:?}", outcome.reason).contains("AllModelsUnavailable"), "{:?}", outcome.reason);
+}
+
+// clause: D07, D09
+#[tokio::test(start_paused = true)]
+async fn d10_each_agent_of_a_runtime_asks_again_and_waits_as_its_own_definition_says() {
+    let retry = |retries: u32, stream_retries: u32, idle_s: u64| {
+        json!({
+            "retriesMax": retries, "streamRetriesMax": stream_retries, "idleLimitMs": idle_s * 1_000,
+            "baseMs": 0, "overloadedBaseMs": 0, "capMs": 0,
+        })
+    };
+    let agents = [("hasty", retry(0, 1, 3)), ("patient", retry(3, 2, 70))];
+    let hm = || Step::Text("Hm".into());
+    // How often each of them asks, and for how many seconds.
+    let table = [
+        (ScriptedAnswer::failing(ScriptedError::Timeout { message: "late".into() }), [(1, 0), (4, 0)]),
+        (
+            ScriptedAnswer::steps([hm(), Step::Fault(ScriptedFault::Interrupted(InterruptCause::GoAway))]),
+            [(2, 0), (3, 0)],
+        ),
+        (ScriptedAnswer::steps([hm(), Step::Stall]), [(2, 2 * 3), (3, 3 * 70)]),
+    ];
+    for (answer, expected) in table {
+        let mut builder = AgentRuntimeBuilder::new();
+        let models = agents.clone().map(|(id, retry)| {
+            let script = Script { name: id.to_owned(), at_end: AtEnd::Last, answers: vec![answer.clone()] };
+            (id, retry, Arc::new(ScriptedModel::new(script)))
+        });
+        for (id, retry, model) in &models {
+            let spec = json!({ "id": id, "model": id, "retry": retry });
+            builder = builder.model(*id, Arc::clone(model) as Arc<dyn Model>);
+            builder = builder.agent(serde_json::from_value(spec).unwrap());
+        }
+        let runtime = builder.build().await.unwrap();
+        for ((id, _, model), expected) in models.iter().zip(expected) {
+            let begun = Instant::now();
+            let outcome = runtime.run(RunRequest::new(*id, *id, "hi")).await.unwrap();
+            assert!(matches!(outcome.reason, TerminationReason::Failed { .. }), "{:?}", outcome.reason);
+            assert_eq!((model.asked(), begun.elapsed().as_secs()), expected, "{id} {answer:?}");
+        }
+    }
 }
 
 #[tokio::test]
