@@ -50,7 +50,9 @@ pub const TOOLS: [&str; 7] = ["read", "list", "search", "write", "patch", "shell
 pub const ROUNDS_MAX: u32 = 200;
 /// How many equal calls in a row end a turn, likewise. That many are no work: an agent that waits for something sleeps longer.
 pub const REPETITIONS_MAX: usize = 32;
-/// The most that can be said of that.
+/// The least that can be said of that: one call alone is no repetition.
+pub const REPETITIONS_MIN: usize = 2;
+/// The most.
 pub use runyard_agent::run::REPETITION_WINDOW_MAX as REPETITIONS_EVER_MAX;
 /// How often an answer that was cut is gone on with, likewise.
 pub const CONTINUATIONS_MAX: u32 = 2;

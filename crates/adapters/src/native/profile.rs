@@ -12,7 +12,8 @@ use runyard_llm::wire::{Endpoint, Wire, WireModel};
 use serde_json::{Map, Value};
 
 use super::{
-    CONTINUATIONS_MAX, Models, REPETITIONS_EVER_MAX, REPETITIONS_MAX, RETRIES_MAX, ROUNDS_MAX, TOOLS,
+    CONTINUATIONS_MAX, Models, REPETITIONS_EVER_MAX, REPETITIONS_MAX, REPETITIONS_MIN, RETRIES_MAX,
+    ROUNDS_MAX, TOOLS,
 };
 
 const PROMPT: &str = "You are a careful software engineer. You work in a directory with the tools you are given. Look before you \
@@ -178,11 +179,11 @@ fn effort(word: &str) -> Result<Effort, String> {
 /// How many equal calls in a row are too many, if any.
 fn repetition(repetitions_max: Option<usize>) -> Result<Option<Repetition>, String> {
     match repetitions_max.unwrap_or(REPETITIONS_MAX) {
-        max if max > REPETITIONS_EVER_MAX => {
-            Err(format!("repetitions_max is at most {REPETITIONS_EVER_MAX}, or 0 for no limit"))
-        }
         0 => Ok(None),
-        max => Ok(Some(Repetition { window: max, times: max })),
+        max @ REPETITIONS_MIN..=REPETITIONS_EVER_MAX => Ok(Some(Repetition { window: max, times: max })),
+        _ => {
+            Err(format!("repetitions_max is {REPETITIONS_MIN} to {REPETITIONS_EVER_MAX}, or 0 for no limit"))
+        }
     }
 }
 
@@ -225,7 +226,8 @@ mod tests {
             (&[("promt", "x")][..], "there is no setting \"promt\"; there are prompt, tools"),
             (&[("tools", "read fly")], "there is no tool \"fly\"; there are read"),
             (&[("rounds_max", "many")], "rounds_max is a number"),
-            (&[("repetitions_max", "65")], "repetitions_max is at most 64"),
+            (&[("repetitions_max", "65")], "repetitions_max is 2 to 64, or 0"),
+            (&[("repetitions_max", "1")], "repetitions_max is 2 to 64, or 0"),
             (&[("effort", "huge")], "effort is low, medium or high"),
             (&[("fallback_models", "[\"b\", 3]")], "fallback_models is no list of texts: "),
             (&[("parallel_calls", "yes")], "parallel_calls is true or false"),

@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 
 use hyper::Uri;
 use runyard_adapters::native::{
-    CONTINUATIONS_MAX, REPETITIONS_EVER_MAX, REPETITIONS_MAX, RETRIES_MAX, ROUNDS_MAX, TOOLS as NATIVE_TOOLS,
+    CONTINUATIONS_MAX, REPETITIONS_EVER_MAX, REPETITIONS_MAX, REPETITIONS_MIN, RETRIES_MAX, ROUNDS_MAX,
+    TOOLS as NATIVE_TOOLS,
 };
 use runyard_domain::ExecutionPolicy;
 use runyard_domain::run::{Budget, Dollars};
@@ -42,7 +43,7 @@ pub(crate) enum Kind {
     /// A number; the lower is the narrower.
     Number { min: u64, max: u64 },
     /// A number; the lower is the narrower, but for 0, which is no limit.
-    NumberOrNone { max: u64 },
+    NumberOrNone { min: u64, max: u64 },
     /// One of these, the narrowest first.
     Word(&'static [&'static str]),
     /// Some of these; fewer are narrower.
@@ -172,7 +173,7 @@ pub(crate) const SETTINGS: [Setting; 60] = [
     Setting { section: Section::Agent, key: "limits.tokens_max", kind: COUNT },
     Setting { section: Section::Agent, key: "limits.time_max_ms", kind: MILLISECONDS },
     Setting { section: Section::Agent, key: "limits.consecutive_errors_max", kind: COUNT },
-    Setting { section: Section::Agent, key: "limits.repetitions_max", kind: Kind::NumberOrNone { max: REPETITIONS_EVER_MAX as u64 } },
+    Setting { section: Section::Agent, key: "limits.repetitions_max", kind: Kind::NumberOrNone { min: REPETITIONS_MIN as u64, max: REPETITIONS_EVER_MAX as u64 } },
     Setting { section: Section::Agent, key: "limits.continuations_max", kind: Kind::Number { min: 0, max: u32::MAX as u64 } },
     Setting { section: Section::Agent, key: "limits.retries_max", kind: Kind::Number { min: 0, max: 32 } },
     Setting { section: Section::Agent, key: "limits.output_tokens_max", kind: COUNT },
@@ -273,7 +274,7 @@ impl Setting {
             Kind::Address => "an address with its port, as in \"127.0.0.1:4710\"".to_owned(),
             Kind::DatabaseUrl => "a URL that begins with postgres:// or postgresql://".to_owned(),
             Kind::Number { min, max } => format!("a whole number from {min} to {max}"),
-            Kind::NumberOrNone { max } => format!("a whole number from 1 to {max}, or 0 for no limit"),
+            Kind::NumberOrNone { min, max } => format!("a whole number from {min} to {max}, or 0 for no limit"),
             Kind::Word(words) => format!("one of {}", quoted(words)),
             Kind::Words(words) => format!("a list of some of {}", quoted(words)),
             Kind::Amount => "an amount in US dollars as a text, as in \"2.50\"".to_owned(),
@@ -323,7 +324,9 @@ impl Setting {
                 ["postgres://", "postgresql://"].iter().any(|start| text.starts_with(start))
             }),
             Kind::Number { min, max } => value.as_u64().is_some_and(|number| (min..=max).contains(&number)),
-            Kind::NumberOrNone { max } => value.as_u64().is_some_and(|number| number <= max),
+            Kind::NumberOrNone { min, max } => {
+                value.as_u64().is_some_and(|number| number == 0 || (min..=max).contains(&number))
+            }
             Kind::Word(words) => text.is_some_and(|text| words.contains(&text)),
             Kind::Words(words) => all(&|text| words.contains(&text)),
             Kind::Amount => text.is_some_and(|text| text.parse::<Dollars>().is_ok()),

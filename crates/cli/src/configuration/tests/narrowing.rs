@@ -249,7 +249,9 @@ fn file() -> impl Strategy<Value = String> {
             setting::Kind::Words(words) => proptest::sample::subsequence(words.to_vec(), 0..=words.len())
                 .prop_map(|words| format!("{words:?}"))
                 .boxed(),
-            setting::Kind::NumberOrNone { .. } => (0..4_u64).prop_map(|number| number.to_string()).boxed(),
+            setting::Kind::NumberOrNone { min, .. } => {
+                select(vec![0, min, min + 1, min + 2]).prop_map(|number| number.to_string()).boxed()
+            }
             setting::Kind::Number { min, .. } => (min..min + 4).prop_map(|number| number.to_string()).boxed(),
             setting::Kind::Amount => {
                 select(vec!["0.5", "1", "1.5"]).prop_map(|text| format!("{text:?}")).boxed()

@@ -75,7 +75,11 @@ fn what_is_wrong_with_an_agent_of_ours_is_told_with_its_line() {
         ),
         (
             "[agent.x]\nbackend = \"native\"\nmodel = \"m\"\nlimits.repetitions_max = 65\n",
-            "4: \"agent.x.limits.repetitions_max\": expected a whole number from 1 to 64, or 0 for no limit",
+            "4: \"agent.x.limits.repetitions_max\": expected a whole number from 2 to 64, or 0 for no limit",
+        ),
+        (
+            "[agent.x]\nbackend = \"native\"\nmodel = \"m\"\nlimits.repetitions_max = 1\n",
+            "4: \"agent.x.limits.repetitions_max\": expected a whole number from 2 to 64, or 0 for no limit",
         ),
         (
             "[agent.x]\nbackend = \"native\"\nmodel = \"m\"\ntemperature = 3\n",
