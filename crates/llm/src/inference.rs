@@ -33,6 +33,7 @@ pub use model::{Fault, Model, ModelStream, Refusal};
 pub use permit::{Breakers, Permit, SharedBreaker};
 pub use pool::{Member, Pool};
 pub use recovery::{CONTINUE, Recovery};
+pub(crate) use request::plain_id;
 pub use request::{AnswerFormat, Effort, InferenceRequest, Messages, ToolChoice, ToolSpec};
 pub use retry::{Backoff, Others, RETRIES_MAX, RetryPolicy, Verdict, WAIT_MAX};
 pub use scripted::{

@@ -131,6 +131,25 @@ fn the_responses_api_as_others_speak_it() {
             stopped(StopReason::ToolUse),
         ],
     );
+    // Calls that have one id, told whole with the answer's end.
+    let call = |n: u8| json!({"type": "function_call", "call_id": "c", "name": "look", "arguments": format!("{{\"n\":{n}}}")});
+    let begins = |at: u8| {
+        let item = json!({"type": "function_call", "call_id": "c", "name": "look"});
+        json!({"type": "response.output_item.added", "output_index": at, "item": item})
+    };
+    check(
+        &responses(),
+        &[begins(0), begins(1), completed(json!([call(1), call(2)]))],
+        vec![
+            started(0, "c", "look"),
+            started(1, "c", "look"),
+            arguments(0, "{\"n\":1}"),
+            ended(0),
+            arguments(1, "{\"n\":2}"),
+            ended(1),
+            stopped(StopReason::ToolUse),
+        ],
+    );
     // A free-form call is one whose arguments are text.
     check(
         &responses(),

@@ -181,7 +181,7 @@ fn asks_for_more(word: &Arc<Message>) -> bool {
     word.role == Role::User && word.said() == GO_ON
 }
 
-/// The calls of the last answer without a result. An id that a model gave twice stands for its calls in their order.
+/// The calls of the last answer without a result. An id that is there twice stands for its calls in their order.
 pub fn left_over(messages: &[Arc<Message>]) -> Vec<(CallPlace, Arc<ToolCall>)> {
     let Some(at) = messages.iter().rposition(|message| message.role == Role::Assistant) else {
         return Vec::new();

@@ -426,7 +426,8 @@ async fn j05_results_of_calls_that_a_model_gave_one_id_stay_with_their_calls() {
     let world = World::new([ScriptedAnswer::calls(all)]).tool(pays.done()).parallel();
     let run = run_id();
     dies(&world, run, &["Pay."], Vec::new()).await;
-    assert_eq!(results(&world.messages().await), [("b".to_owned(), "3".to_owned(), false)]);
+    let done = [("a-2", "2"), ("b", "3")].map(|(id, said)| (id.to_owned(), said.to_owned(), false));
+    assert_eq!(results(&world.messages().await), done);
 }
 
 /// Hears nothing from when a tool has reported something.

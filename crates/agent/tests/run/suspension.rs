@@ -120,6 +120,34 @@ async fn a_call_that_is_called_off_is_told_to_the_model() {
     assert!(effects.all().is_empty());
 }
 
+// clause: J05
+#[tokio::test]
+async fn j05_a_call_that_waits_and_one_that_is_made_are_told_apart_where_a_model_gives_both_one_id() {
+    let effects = Effects::default();
+    for parallel in [false, true] {
+        effects.0.lock().unwrap().clear();
+        let both =
+            ScriptedAnswer::calls([call("x", "ask", json!({ "n": 1 })), call("x", "pay", json!({ "n": 2 }))]);
+        let mut world = World::new([both]).tool(effect("pay", &effects).done()).tool(asks("ask"));
+        if parallel {
+            world = world.parallel();
+        }
+        let run = run_id();
+        let seen = world.go(run, &["Go."], Vec::new()).await;
+        assert_eq!(seen.reason(), &TerminationReason::Suspended);
+        world.again([says("Done.")]);
+        let seen =
+            world.go(run, &[], vec![Decision::answer(seen.outcome.waiting[0].1.id.clone(), "red")]).await;
+        assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+        assert_eq!(effects.all(), [format!("{run}:2.1")], "it is made once");
+        let mut results = results(&world.messages().await);
+        results.sort();
+        let said: Vec<_> = results.iter().map(|(id, said, _)| (id.as_str(), said.as_str())).collect();
+        assert_eq!(said, [("x", r#"{"heard":"red"}"#), ("x-2", "done")]);
+        assert_paired(&world.messages().await);
+    }
+}
+
 #[tokio::test]
 async fn side_by_side_some_wait_while_the_others_are_made() {
     let effects = Effects::default();

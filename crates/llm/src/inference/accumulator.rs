@@ -3,7 +3,7 @@
 //! Each event goes in once, and what clients may see of it comes out: what is kept and what is seen cannot differ. It neither
 //! waits nor asks, and does not choose how an answer that broke off is saved.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::seam::Seam;
 use super::update::Update;
 use super::{
     Fault, InferenceExecutionError, InterruptSnapshot, Message, ModelEvent, OpenToolCall, Part, Reasoning,
-    Role, StopReason, ToolCall,
+    Role, StopReason, ToolCall, plain_id,
 };
 
 /// How long an answer may be, in bytes of everything.
@@ -22,6 +22,9 @@ pub const EVENTS_MAX: u32 = 4_000_000;
 
 /// How many calls it may hold.
 pub const CALLS_MAX: usize = 256;
+
+/// So much of an id is kept where it has to be another one: with what comes behind it, every provider takes it.
+const ID_STEM_BYTES_MAX: usize = 60;
 
 /// What has come of an answer.
 #[derive(Debug, Default)]
@@ -279,7 +282,6 @@ impl Accumulator {
         name: String,
         updates: &mut VecDeque<Update>,
     ) -> Result<(), Fault> {
-        // An id says nothing here: some models give one to several calls, and whoever makes those counts them by their places.
         if self.pieces.iter().any(|piece| piece.is_call(index)) {
             return Err(malformed("two calls that go by the same"));
         }
@@ -287,11 +289,26 @@ impl Accumulator {
             return Err(Fault::Endless("it sent calls without end"));
         }
         self.end_seam(updates);
+        let id = self.own_id(id);
         let call = OpenToolCall { id: id.clone(), name: name.clone(), partial_arguments: String::new() };
         self.pieces.push(Piece::Open { index, call });
         self.seen = true;
         updates.push_back(Update::ToolCallStarted { index, id, name });
         Ok(())
+    }
+
+    /// The id, or another one where a call of the answer has it: some models give one to several calls, and whoever makes those
+    /// finds their results by it.
+    fn own_id(&self, id: String) -> String {
+        let taken: HashSet<String> = self.pieces.iter().filter_map(Piece::call_id).map(plain_id).collect();
+        if !taken.contains(&plain_id(&id)) {
+            return id;
+        }
+        let plain = plain_id(&id);
+        let stem = &plain[..plain.len().min(ID_STEM_BYTES_MAX)];
+        let others = (2..=CALLS_MAX + 1).map(|number| format!("{stem}-{number}"));
+        // One of so many is free.
+        others.into_iter().find(|other| !taken.contains(other)).unwrap_or(id)
     }
 
     /// Completes the open calls whose arguments are a closed object: nothing could follow.
@@ -318,7 +335,7 @@ impl Piece {
         matches!(self, Piece::Open { index, .. } | Piece::Whole { index, .. } if *index == wanted)
     }
 
-    fn call_id(&self) -> Option<&String> {
+    fn call_id(&self) -> Option<&str> {
         match self {
             Piece::Open { call, .. } => Some(&call.id),
             Piece::Whole { call, .. } => Some(&call.id),

@@ -100,6 +100,11 @@ impl ToolSpec {
     }
 }
 
+/// A call's id in the letters that every provider takes. A provider's own may hold others.
+pub(crate) fn plain_id(id: &str) -> String {
+    id.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
+}
+
 /// Whether every provider takes the character in a name.
 pub(crate) fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')

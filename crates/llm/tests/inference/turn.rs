@@ -90,6 +90,32 @@ async fn why_it_ended_agrees_with_what_it_calls() {
     }
 }
 
+// clause: J05
+#[tokio::test]
+async fn j05_calls_of_one_answer_have_an_id_each_on_every_wire_whatever_the_model_gives_them() {
+    let long = "x".repeat(64);
+    for (given, expected) in [
+        (vec!["a", "b"], vec!["a", "b"]),
+        (vec!["a", "a", "a"], vec!["a", "a-2", "a-3"]),
+        (vec!["a", "a", "a-2"], vec!["a", "a-2", "a-2-2"]),
+        (vec!["", ""], vec!["", "-2"]),
+        // Not every wire takes a dot, or more than so many letters.
+        (vec!["f.1", "f_1"], vec!["f.1", "f_1-2"]),
+        (vec![&long, &long], vec![&long, &format!("{}-2", &long[..60])]),
+    ] {
+        let steps = given.iter().zip(0..).flat_map(|(id, index)| [started(index, id), ended(index)]);
+        let (seen, _) = ask([says(steps.chain([stop()]))]).await;
+        let begun = seen.updates.iter().filter_map(|update| match update {
+            Update::ToolCallStarted { id, .. } => Some(id.as_str()),
+            _ => None,
+        });
+        assert_eq!(begun.collect::<Vec<_>>(), expected);
+        assert_eq!(seen.ready().iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), expected);
+        let answered = seen.answer().message.tool_calls().map(|call| call.id.as_str());
+        assert_eq!(answered.collect::<Vec<_>>(), expected);
+    }
+}
+
 #[tokio::test]
 async fn arguments_that_are_no_json_stay_the_text_that_they_are() {
     let (seen, _) = ask([says([started(0, "a"), arguments(0, "{oops"), ended(0), stop()])]).await;

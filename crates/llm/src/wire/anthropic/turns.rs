@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{REDACTED, THINKING};
-use crate::inference::{Image, ImageSource, Message, Part, Role, ToolSpec};
+use crate::inference::{Image, ImageSource, Message, Part, Role, ToolSpec, plain_id};
 use crate::wire::arguments;
 use crate::wire::sealed::Maker;
 
@@ -65,11 +65,11 @@ fn block(part: &Part) -> Option<Value> {
         Part::Text { text } => Some(json!({"type": "text", "text": text})),
         Part::Image(image) => Some(json!({"type": "image", "source": source(image)})),
         Part::ToolCall(call) => Some(json!({
-            "type": "tool_use", "id": id(&call.id), "name": ToolSpec::plain_name(&call.name), "input": arguments(&call.arguments),
+            "type": "tool_use", "id": plain_id(&call.id), "name": ToolSpec::plain_name(&call.name), "input": arguments(&call.arguments),
         })),
         Part::ToolOutput(output) => {
             let mut result = json!({
-                "type": "tool_result", "tool_use_id": id(&output.call_id), "content": output.content,
+                "type": "tool_result", "tool_use_id": plain_id(&output.call_id), "content": output.content,
             });
             if output.is_error {
                 result["is_error"] = true.into();
@@ -87,9 +87,4 @@ fn source(image: &Image) -> Value {
         }
         ImageSource::Url { url } => json!({"type": "url", "url": url}),
     }
-}
-
-/// An id in the letters that this wire takes. Another provider's may hold others.
-fn id(id: &str) -> String {
-    id.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect()
 }

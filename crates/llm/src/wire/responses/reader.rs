@@ -163,8 +163,11 @@ impl Reader {
         // A call of which the end was not told is whole now.
         let open: Vec<(u64, String)> = self.items.iter().filter_map(open_call).collect();
         for (at, id) in open {
-            let whole =
-                response["output"].as_array().into_iter().flatten().find(|item| item["call_id"] == *id);
+            let is_it = |item: &&Value| item["call_id"] == *id;
+            let all = response["output"].as_array().map(Vec::as_slice).unwrap_or_default();
+            // An id may be there twice.
+            let at_its_place = usize::try_from(at).ok().and_then(|at| all.get(at)).filter(is_it);
+            let whole = at_its_place.or_else(|| all.iter().find(is_it));
             self.end(at, whole.unwrap_or(&Value::Null), out)?;
         }
         out.extend(usage::of_body(data.as_bytes()).map(ModelEvent::Usage));
