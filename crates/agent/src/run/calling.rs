@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use runyard_domain::Class;
 use runyard_llm::inference::ToolCall;
+use tokio::sync::mpsc;
 
 use super::deciding::{Making, Plan};
 use super::reports::Reports;
@@ -18,8 +19,8 @@ use crate::phase::{Emitted, Moment, PhaseError, SideBySide, StateCommand};
 use crate::state::{MutationBatch, StateError};
 use crate::tool::{Refusal, ToolError, ToolOutput, ToolResult, execute};
 
-/// What a tool gave, or why it did not, and what it said that is not told yet.
-type Outcome = (Result<ToolOutput, Refusal>, Reports);
+/// What a tool gave, or why it did not.
+type Outcome = Result<ToolOutput, Refusal>;
 
 /// A call of which it is decided that it is made.
 struct Made {
@@ -32,7 +33,6 @@ struct Made {
 struct Kept {
     ended: Ended,
     effects: Vec<Emitted>,
-    reports: Reports,
 }
 
 /// What calls have changed that were made side by side, on one revision.
@@ -63,11 +63,7 @@ impl Course {
                     self.intend(place, &call, &making);
                     self.flush().await?;
                     self.unknown.remove(&place);
-                    let mut alone = Siblings::on(making.context.snapshot.revision());
-                    let outcome = self.make(place, Arc::clone(&call), *making).await;
-                    let kept = self.keep(place, &call, outcome, &mut alone).await?;
-                    let durable = self.flush().await;
-                    if self.conclude(place, &call, kept, durable).await? {
+                    if self.make_all(vec![Made { place, call, making }]).await? {
                         return Ok(true);
                     }
                 }
@@ -105,33 +101,34 @@ impl Course {
     }
 
     /// Makes calls side by side. What came of each is durable as soon as it is there, and the rest follows when all are over.
+    /// What they report is told all the while: a listener may have to hear the end of one before it hears of another.
     /// Says whether any of them waits.
     async fn make_all(&mut self, made: Vec<Made>) -> Result<bool, Halt> {
         let snapshot = self.store.snapshot();
         let mut siblings = Siblings::on(snapshot.revision());
         let calls: Vec<(CallPlace, Arc<ToolCall>)> =
             made.iter().map(|made| (made.place, Arc::clone(&made.call))).collect();
-        let mut running = SideBySide::new(made.into_iter().map(|Made { place, call, mut making }| {
+        let (ends, mut outcomes) = mpsc::channel(calls.len().max(1));
+        let mut running = SideBySide::new(made.into_iter().zip(0..).map(|(made, at)| {
+            let Made { place, call, mut making } = made;
             making.context.snapshot = snapshot.clone();
-            self.make(place, call, *making)
+            self.make(place, call, *making, (at, ends.clone()))
         }));
-        let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
+        drop(ends);
         let mut kept: Vec<Option<Kept>> = calls.iter().map(|_| None).collect();
         let mut durable = Ok(());
-        while let Some(done) = running.next().await {
+        while let Some(first) = running.beside(outcomes.recv()).await {
+            let mut done = vec![first];
+            done.extend(std::iter::from_fn(|| outcomes.try_recv().ok()));
+            done.sort_by_key(|(at, _)| *at);
             for (at, outcome) in done {
-                outcomes[at] = Some(outcome);
-            }
-            for (at, (place, call)) in calls.iter().enumerate() {
-                // Results of calls that a model gave one id are told apart by their order.
-                let is_next = (0..at).all(|before| kept[before].is_some() || calls[before].1.id != call.id);
-                if let Some(outcome) = outcomes[at].take_if(|_| is_next) {
-                    kept[at] = Some(self.keep(*place, call, outcome, &mut siblings).await?);
-                }
+                let (place, call) = &calls[at];
+                kept[at] = Some(self.keep(*place, call, outcome, &mut siblings).await?);
             }
             let flushed = running.beside(self.flush()).await;
             durable = durable.and(flushed);
         }
+        while running.next().await.is_some() {}
         let (mut waits, mut failed) = (false, Ok(()));
         for ((place, call), kept) in calls.iter().zip(kept) {
             let Some(kept) = kept else { continue };
@@ -152,13 +149,14 @@ impl Course {
         });
     }
 
-    /// Makes a call whose intent is durable.
+    /// Makes a call whose intent is durable. It says what came of it there, and is over when all that was reported is told.
     fn make(
         &self,
         place: CallPlace,
         call: Arc<ToolCall>,
         making: Making,
-    ) -> impl Future<Output = Outcome> + use<> {
+        (at, ends): (usize, mpsc::Sender<(usize, Outcome)>),
+    ) -> impl Future<Output = ()> + use<> {
         let teller = self.teller.clone();
         let is_in_order = self.parts.checkpoint.is_one_with_observers();
         async move {
@@ -179,7 +177,10 @@ impl Course {
             if is_in_order {
                 reports.tell_rest().await;
             }
-            (outcome.map_err(Refusal::from), reports)
+            // There is room for one of each call. Nobody waits for more of this one, whoever hears of it.
+            let _ = ends.try_send((at, outcome.map_err(Refusal::from)));
+            drop(ends);
+            reports.tell_rest().await;
         }
     }
 
@@ -188,7 +189,7 @@ impl Course {
         &mut self,
         place: CallPlace,
         call: &ToolCall,
-        (outcome, reports): Outcome,
+        outcome: Outcome,
         siblings: &mut Siblings,
     ) -> Result<Kept, Halt> {
         let (ended, effects) = match outcome {
@@ -199,7 +200,7 @@ impl Course {
             Some(waiting) => self.note_wait(place, waiting)?,
             None => self.come_of(place, call, &ended)?,
         }
-        Ok(Kept { ended, effects, reports })
+        Ok(Kept { ended, effects })
     }
 
     /// Commits what a tool wants in the state, and gives back its effects. What meets another call's changes is left out, and
@@ -245,8 +246,7 @@ impl Course {
         kept: Kept,
         durable: Result<(), Halt>,
     ) -> Result<bool, Halt> {
-        let Kept { ended, effects, mut reports } = kept;
-        reports.tell_rest().await;
+        let Kept { ended, effects } = kept;
         if let Ok(result) = &ended {
             let outcome = Ok(result.clone());
             let at = self.occasion(Moment::AfterToolExecute { call, outcome: &outcome });

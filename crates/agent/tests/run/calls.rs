@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use runyard_agent::checkpoint::CallEnd;
 use runyard_agent::phase::{GateDecision, Phase, StateCommand, TerminationReason};
-use runyard_agent::run::Decision;
+use runyard_agent::run::{Decision, Observer};
 use runyard_agent::tool::{Report, ToolError, ToolOutput, ToolResult};
 use runyard_domain::Code;
 use runyard_llm::inference::ScriptedAnswer;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use crate::support::parts::{Effects, Label, Noted, Tally, answers, effect, hangs, tool};
-use crate::support::{World, assert_paired, call, calls, results, run_id, says};
+use crate::support::{World, assert_paired, call, calls, results, run_id, says, word};
 
 /// What the model was told about its one call, after which it went on.
 async fn told(world: &World) -> (Value, bool) {
@@ -242,6 +242,39 @@ async fn what_a_tool_reports_at_once_is_told_or_counted_and_what_it_says_in_turn
                 assert!(told > 0 && place("lost") < place("ok"), "{words:?}");
             }
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_over_does_not_keep_a_slow_listener_from_the_others() {
+    let talks = tool("talk", |args, context| async move {
+        for n in 0..args["n"].as_u64().unwrap() {
+            context.reporter.say(Report::Output(n.to_string())).await;
+        }
+        // It is over while what it said last is on its way.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        Ok(ToolResult::success("ok").into())
+    });
+    let both = ScriptedAnswer::calls([1, 200].map(|n| call(&n.to_string(), "talk", json!({ "n": n }))));
+    let mut world = World::new([both, says("Fine.")]).tool(talks.done()).parallel();
+    let (tells, mut told) = tokio::sync::mpsc::channel(1);
+    world.observer = Some(Arc::new(tells));
+    let heard = Arc::clone(&world.heard);
+    tokio::spawn(async move {
+        while let Some(event) = told.recv().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            heard.observe(event).await;
+        }
+    });
+    let asked = tokio::time::timeout(Duration::from_secs(3_600), world.ask("Go.")).await;
+    asked.expect("the run ends");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let words: Vec<String> = world.heard.events().iter().filter_map(word).collect();
+    for (place, count) in [("2.0", 1), ("2.1", 200)] {
+        let of = |kind: &str| words.iter().filter(|word| **word == format!("{kind} {place}")).count();
+        assert_eq!((of("made"), of("reported"), of("ok")), (1, count, 1), "{words:?}");
+        let last = |kind: &str| words.iter().rposition(|word| *word == format!("{kind} {place}"));
+        assert!(last("reported") < last("ok"), "{words:?}");
     }
 }
 

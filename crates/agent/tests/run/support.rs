@@ -310,7 +310,7 @@ impl Seen {
     }
 }
 
-fn word(event: &AgentEvent) -> Option<String> {
+pub(crate) fn word(event: &AgentEvent) -> Option<String> {
     Some(match event {
         AgentEvent::RunStarted { resumed: false } => "started".to_owned(),
         AgentEvent::RunStarted { resumed: true } => "resumed".to_owned(),
