@@ -33,8 +33,8 @@ pub trait Checkpoint: Send + Sync {
     /// How much goes into one step. What is more comes in several, the state and the end in the last of them.
     fn limits(&self) -> StepLimits;
 
-    /// Makes a step durable, whole, behind those before it, and returns when it is. A failure leaves nothing of it, unless its
-    /// code is [`Code::StorageCommitUnknown`].
+    /// Makes a step durable, whole, behind those before it, and returns when it is. A failure leaves nothing of it, nor of an
+    /// earlier attempt at it, unless its code is [`Code::StorageCommitUnknown`].
     ///
     /// After that, and when the future was dropped, nobody knows whether it is durable: then the next step to come is the same
     /// one again, and must not be there twice.

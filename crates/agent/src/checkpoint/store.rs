@@ -4,6 +4,7 @@
 //! a thread holds is read once, when it is opened, and only as far as it is not known already.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -43,6 +44,8 @@ pub struct StoreCheckpoint {
     written: Mutex<Written>,
     /// Messages without secrets that were not committed yet, the oldest first: looking for secrets once is enough.
     ready: Mutex<VecDeque<Safe<Value>>>,
+    /// Set while nobody knows whether the step that comes next is durable already.
+    is_unsettled: AtomicBool,
 }
 
 /// What this run has written so far.
@@ -109,6 +112,7 @@ impl StoreCheckpoint {
             generation: claim.generation,
             written: Mutex::default(),
             ready: Mutex::default(),
+            is_unsettled: AtomicBool::new(false),
         };
         if let Some(other) = claim.unfinished.as_ref().filter(|other| **other != taken.run) {
             let run = other.to_string();
@@ -340,14 +344,24 @@ impl Checkpoint for StoreCheckpoint {
 
     async fn commit(&self, step: StepCommit) -> Result<(), CheckpointError> {
         let (commit, written) = self.commit_of(&step)?;
-        match self.store.commit(commit).await {
-            Ok(_) => {}
+        // It stays set when the future is dropped.
+        let was_unsettled = self.is_unsettled.swap(true, Ordering::AcqRel);
+        let append = commit.append;
+        let committed = match self.store.commit(commit).await {
+            Ok(_) => Ok(()),
             Err(unknown @ StorageError::CommitUnknown(..)) => {
                 let (again, _) = self.commit_of(&step)?;
-                until_known(self.store.as_ref(), &again, unknown).await?;
+                until_known(self.store.as_ref(), &again, unknown).await
             }
-            Err(error) => return Err(error.into()),
-        }
+            Err(error) if was_unsettled && !is_an_answer(&error) => {
+                tracing::warn!(thread = %self.thread, %error, "whether a step is stored is still not known");
+                Err(StorageError::unknown(append))
+            }
+            Err(error) => Err(error),
+        };
+        let is_unknown = matches!(committed, Err(StorageError::CommitUnknown(..)));
+        self.is_unsettled.store(is_unknown, Ordering::Release);
+        committed?;
         *self.written.lock().unwrap_or_else(PoisonError::into_inner) = written;
         Ok(())
     }
@@ -376,17 +390,22 @@ async fn until_known(
 ) -> Result<(), StorageError> {
     match commit_until_known(store, commit).await {
         Ok(_) => Ok(()),
-        Err(
-            answer @ (StorageError::VersionConflict { .. }
+        Err(answer) if is_an_answer(&answer) => Err(answer),
+        Err(_) => Err(unknown),
+    }
+}
+
+/// Whether the store has looked at the commit and says what is wrong. Nothing that another error says is about an earlier attempt.
+fn is_an_answer(error: &StorageError) -> bool {
+    matches!(
+        error,
+        StorageError::VersionConflict { .. }
             | StorageError::StaleGeneration { .. }
             | StorageError::AlreadyExists(..)
             | StorageError::NotFound(..)
             | StorageError::Refused { .. }
-            | StorageError::Validation(..)),
-        ) => Err(answer),
-        // Nothing that such an error says is about the first attempt.
-        Err(_) => Err(unknown),
-    }
+            | StorageError::Validation(..)
+    )
 }
 
 /// Takes the thread, and makes it where there is none.

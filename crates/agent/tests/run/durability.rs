@@ -187,6 +187,34 @@ async fn a_step_of_unknown_outcome_comes_again_the_same_before_any_other() {
     }
 }
 
+// clause: D11
+#[tokio::test(start_paused = true)]
+async fn a_step_of_unknown_outcome_stays_unknown_when_the_store_then_fails_otherwise() {
+    for failure in [Failure::Io, Failure::DiskFull, Failure::Locked] {
+        for from in 1..=4 {
+            let unheard = Plan { operation: Operation::Commit, from, times: 10, failure: Failure::Unheard };
+            let (world, flaky, effects) = with_failing_commits(unheard).await;
+            flaky.fails_too(Plan { failure, from: from + 10, times: 3, ..unheard });
+            let run = run_id();
+            let seen = world.go(run, &["Pay."], Vec::new()).await;
+            assert_eq!(flaky.failed(), 13);
+            let code = Code::StorageCommitUnknown;
+            assert!(
+                matches!(seen.reason(), TerminationReason::Failed { code: found, .. } if *found == code),
+                "{failure:?} {from}: {:?}",
+                seen.reason()
+            );
+            assert!(effects.all().len() <= 1);
+            assert_paired(&world.messages().await);
+            let record = world.record(run).await;
+            // The fourth step is the end itself, which was durable all the while.
+            let end = if from == 4 { None } else { Some(code) };
+            assert_eq!((record.status, record.end.unwrap().failed_with()), (RunStatus::Done, end));
+            assert!(world.is_free().await, "{failure:?} {from}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_store_that_hangs_holds_up_a_run_and_not_its_end() {
     let plan = Plan { operation: Operation::Commit, from: 2, times: 1, failure: Failure::Hangs };

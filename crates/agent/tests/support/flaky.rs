@@ -213,11 +213,11 @@ impl Flaky {
         let asked = &mut state.asked[operation as usize];
         *asked += 1;
         let asked = *asked;
+        let is_now = |plan: &Plan| asked >= plan.from && asked - plan.from < plan.times;
         let mut plans = [state.plan, state.too].into_iter().flatten();
-        let plan = plans.find(|plan| plan.operation == operation)?;
-        let fails = asked >= plan.from && asked - plan.from < plan.times;
-        state.failed += u32::from(fails);
-        fails.then_some(plan.failure)
+        let plan = plans.find(|plan| plan.operation == operation && is_now(plan))?;
+        state.failed += 1;
+        Some(plan.failure)
     }
 
     async fn through<T>(
