@@ -100,7 +100,6 @@ impl Course {
         if let Err(error) = self.follow(&mut turn).await {
             let partial = turn.partial();
             let last = turn.last_error().map(InferenceExecutionError::code);
-            drop(turn);
             self.usage = sum(self.usage, partial.usage);
             // What clients saw is what is stored, also of an answer that came to nothing.
             let said = !partial.message.said().is_empty();
@@ -112,6 +111,11 @@ impl Course {
                     .into_iter()
                     .for_each(|piece| self.conversation.push(piece));
                 self.conversation.is_one_from(from);
+            } else if matches!(error, InferenceExecutionError::ContextOverflow(_)) {
+                // The same is asked again, shorter, and its answer begins anew.
+                for update in turn.take_back() {
+                    self.tell(AgentEvent::Inference(update)).await;
+                }
             }
             return Err(Unanswered { error, said, last });
         }

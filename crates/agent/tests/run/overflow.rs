@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use runyard_agent::phase::TerminationReason;
+use runyard_agent::run::AgentEvent;
 use runyard_llm::inference::{
     InferenceExecutionError, InferenceRequest, Message, Model, ModelStream, Part, Refusal, ScriptedAnswer,
-    ScriptedError, ScriptedModel, Step, StopReason, ToolCall,
+    ScriptedError, ScriptedFault, ScriptedModel, Step, StopReason, ToolCall, Update,
 };
 use serde_json::json;
 
@@ -147,6 +148,51 @@ async fn an_answer_with_more_results_than_the_model_takes_is_gone_on_with() {
     assert_paired(&read);
     assert!(results(&read).iter().all(|(_, said, _)| said.len() < 1_200), "a little of each");
     assert!(results(&world.messages().await).iter().all(|(_, said, _)| said.len() == 30_000));
+}
+
+// clause: D10
+#[tokio::test(start_paused = true)]
+async fn d10_clients_hear_that_what_was_seen_before_it_was_too_long_is_void() {
+    let broken = ScriptedAnswer::steps([
+        Step::Reasoning("Hm.".into()),
+        Step::CallStarted { index: 0, id: "whole".into(), name: "look".into() },
+        Step::CallArguments { index: 0, text: "{}".into() },
+        Step::CallEnded { index: 0 },
+        Step::CallStarted { index: 1, id: "open".into(), name: "look".into() },
+        Step::Fault(ScriptedFault::Failed(ScriptedError::ContextOverflow { message: "too long".into() })),
+    ]);
+    let whole = ScriptedAnswer::steps([
+        Step::Reasoning("So.".into()),
+        Step::Text("Done.".into()),
+        Step::Stop(StopReason::EndTurn),
+    ]);
+    let mut script = looks(6);
+    script.extend([broken, summary("SUMMARY"), whole]);
+    let world = World::new(script).tool(answers("look", "x".repeat(40)));
+    let seen = world.ask("Look.").await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    let (mut thoughts, mut open, mut cancelled) = (String::new(), Vec::new(), Vec::new());
+    for event in &seen.events {
+        match event {
+            AgentEvent::Inference(Update::Reasoning(piece)) => thoughts.push_str(piece),
+            AgentEvent::Inference(Update::Reset) => {
+                assert!(open.is_empty(), "{open:?}");
+                thoughts.clear();
+            }
+            AgentEvent::Inference(Update::ToolCallStarted { id, .. }) => open.push(id.clone()),
+            AgentEvent::Inference(Update::ToolCallReady(ToolCall { id, .. })) => {
+                open.retain(|open| open != id);
+            }
+            AgentEvent::Inference(Update::ToolCallCancelled { id, .. }) => {
+                open.retain(|open| open != id);
+                cancelled.push(id.clone());
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((thoughts.as_str(), open.len()), ("So.", 0));
+    assert_eq!(cancelled, ["open"]);
+    assert_eq!(seen.outcome.text(), "Done.");
 }
 
 #[tokio::test(start_paused = true)]

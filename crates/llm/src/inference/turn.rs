@@ -141,6 +141,13 @@ impl Turn {
         }
     }
 
+    /// Takes back what clients saw of an answer that will not be: what they are to be told of that. Afterwards there is no
+    /// [`partial`](Self::partial).
+    pub fn take_back(&mut self) -> impl Iterator<Item = Update> {
+        self.gathered.reset(&mut self.updates);
+        self.updates.drain(..)
+    }
+
     /// What last went wrong with a model, also when it went well in the end or the turn's own error is another.
     pub fn last_error(&self) -> Option<&InferenceExecutionError> {
         self.last_error.as_ref()
