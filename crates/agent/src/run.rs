@@ -25,7 +25,7 @@ mod summarising;
 mod waiting;
 pub(crate) mod weighing;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -356,6 +356,8 @@ impl Course {
             self.store.restore(&begin.opened.run_state, policy)?;
         }
         let now = self.store.snapshot();
+        let kept = now.get::<LaterWords>().map_or(0, |words| weighing::messages(words));
+        self.parts.inbox.begin(self.parts.checkpoint.limits().message_bytes_max, kept);
         if let Some(counted) = now.get::<Counters>() {
             self.watch.go_on(counted);
         }
@@ -377,7 +379,8 @@ impl Course {
             return Ok(());
         }
         if !self.conversation.unanswered().is_empty() {
-            return self.keep_words(words.into());
+            self.parts.inbox.put_first(words);
+            return self.keep_words();
         }
         for word in words {
             let word = self.parts.checkpoint.stored(word);
@@ -386,8 +389,10 @@ impl Course {
         Ok(())
     }
 
-    /// Keeps words with the run's state until its model reads them: what they came in may go with the process.
-    fn keep_words(&mut self, words: VecDeque<Message>) -> Result<(), StateError> {
+    /// Keeps words with the run's state until its model reads them: what they came in may go with the process. What cannot be
+    /// stored beside those that are there stays where it is.
+    fn keep_words(&mut self) -> Result<(), StateError> {
+        let words = self.parts.inbox.keep();
         if words.is_empty() {
             return Ok(());
         }

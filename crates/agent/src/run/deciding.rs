@@ -129,8 +129,7 @@ impl Course {
     async fn gate(&mut self, place: CallPlace, call: &ToolCall, tool: Arc<dyn Tool>) -> Result<Plan, Halt> {
         // A gate may take long, and what is not durable might be lost meanwhile.
         if self.parts.agent.environment.has_gates() {
-            let words = self.parts.inbox.take();
-            self.keep_words(words)?;
+            self.keep_words()?;
             self.flush().await?;
         }
         self.phase(Moment::ToolGate { call }).await?;

@@ -141,8 +141,8 @@ impl Course {
 
     /// Makes durable that the run waits, with all that it needs to go on.
     async fn record_waiting(&mut self) -> Result<(), CheckpointError> {
-        let words = self.parts.inbox.close();
-        self.keep_words(words).map_err(|error| not_storable(&error))?;
+        self.parts.inbox.refuse();
+        self.keep_words().map_err(|error| not_storable(&error))?;
         let mut patience = Patience::new();
         loop {
             let step = match self.unsettled.take() {

@@ -19,21 +19,49 @@ pub const INBOX_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub struct Inbox(Mutex<Waiting>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Waiting {
     words: VecDeque<Message>,
+    /// So many bytes have those that the run keeps with its state until its model reads them.
+    kept_bytes: usize,
+    /// So many have all together: they are stored as one.
+    bytes_max: usize,
     closed: bool,
 }
 
+impl Default for Waiting {
+    fn default() -> Self {
+        Waiting {
+            words: VecDeque::new(),
+            kept_bytes: 0,
+            bytes_max: together(MESSAGE_BYTES_MAX),
+            closed: false,
+        }
+    }
+}
+
+impl Waiting {
+    /// Whether a word may stand beside so many bytes of others. One alone may be as large as any message.
+    fn fits(&self, word: &Message, others: usize) -> bool {
+        others == 0 || others + weighing::message(word) <= self.bytes_max
+    }
+}
+
+/// So much of what a store takes at once is for words. The rest is for what stands beside them, and for what redaction adds.
+fn together(bytes_max: usize) -> usize {
+    bytes_max - bytes_max / 8
+}
+
 impl Inbox {
-    /// Says something. Gives it back where too much waits already, or the run has ended or waits: then it is for the next one;
-    /// and where it has more than [`MESSAGE_BYTES_MAX`] bytes as JSON, which no store takes: then it is to be made shorter.
+    /// Says something. Gives it back where too much waits already to be read ([`INBOX_MAX`] words, or about 900 KiB), or the run
+    /// has ended or waits: then it is for the next one; and where it has more than [`MESSAGE_BYTES_MAX`] bytes as JSON, which no store takes: then it is to be made shorter.
     pub fn say(&self, message: Message) -> Result<(), Message> {
         if weighing::message(&message) > MESSAGE_BYTES_MAX {
             return Err(message);
         }
         let mut waiting = self.waiting();
-        if waiting.closed || waiting.words.len() >= INBOX_MAX {
+        let others = waiting.kept_bytes + waiting.words.iter().map(weighing::message).sum::<usize>();
+        if waiting.closed || waiting.words.len() >= INBOX_MAX || !waiting.fits(&message, others) {
             return Err(message);
         }
         waiting.words.push_back(message);
@@ -50,8 +78,38 @@ impl Inbox {
         self.waiting().closed = true;
     }
 
+    /// A run begins whose steps take messages of so many bytes, and which keeps so many bytes of words already.
+    pub(super) fn begin(&self, message_bytes_max: usize, kept_bytes: usize) {
+        let mut waiting = self.waiting();
+        waiting.bytes_max = together(message_bytes_max.min(MESSAGE_BYTES_MAX));
+        waiting.kept_bytes = kept_bytes;
+    }
+
+    /// These come before what waits.
+    pub(super) fn put_first(&self, words: Vec<Message>) {
+        let mut waiting = self.waiting();
+        words.into_iter().rev().for_each(|word| waiting.words.push_front(word));
+    }
+
+    /// Takes as much as can be kept beside what is kept already.
+    pub(super) fn keep(&self) -> Vec<Message> {
+        let (mut waiting, mut words) = (self.waiting(), Vec::new());
+        while let Some(word) = waiting.words.pop_front() {
+            if !waiting.fits(&word, waiting.kept_bytes) {
+                waiting.words.push_front(word);
+                break;
+            }
+            waiting.kept_bytes += weighing::message(&word);
+            words.push(word);
+        }
+        words
+    }
+
+    /// Takes all of it. What was kept is read with it.
     pub(super) fn take(&self) -> VecDeque<Message> {
-        std::mem::take(&mut self.waiting().words)
+        let mut waiting = self.waiting();
+        waiting.kept_bytes = 0;
+        std::mem::take(&mut waiting.words)
     }
 
     /// How many words wait to be taken.

@@ -39,6 +39,10 @@ pub(super) fn message(message: &Message) -> usize {
     json(message) + OVERHEAD_BYTES * (1 + message.content.len())
 }
 
+pub(super) fn messages(messages: &[Message]) -> usize {
+    messages.iter().map(message).sum()
+}
+
 pub(super) fn part(part: &Part) -> usize {
     json(part) + 1 + OVERHEAD_BYTES
 }

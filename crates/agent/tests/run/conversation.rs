@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use runyard_agent::phase::{Phase, StateCommand, TerminationReason};
-use runyard_agent::run::{AgentEvent, Limits, Observer, RunStatus};
+use runyard_agent::phase::{GateDecision, Phase, StateCommand, TerminationReason};
+use runyard_agent::run::{AgentEvent, Decision, Limits, Observer, RunStatus};
 use runyard_domain::Code;
 use runyard_llm::inference::{
     AnswerFormat, InferenceExecutionError, InferenceRequest, InterruptCause, Message, Model, ModelStream,
@@ -14,9 +14,10 @@ use runyard_llm::inference::{
     StopReason, Update,
 };
 use runyard_llm::usage::Usage;
+use serde_json::json;
 
 use crate::support::parts::{Bad, Label, answers, tool};
-use crate::support::{Seen, World, assert_paired, calls, run_id, says, shape};
+use crate::support::{Seen, World, assert_paired, call, calls, run_id, says, shape};
 use runyard_agent::tool::{ToolOutput, ToolResult};
 
 #[tokio::test]
@@ -326,6 +327,53 @@ async fn a_word_that_no_store_takes_is_given_back_and_the_run_goes_on() {
     world.inbox.say(longest.clone()).unwrap();
     assert_eq!(world.ask("Hello.").await.reason(), &TerminationReason::NaturalEnd);
     assert_eq!(world.messages().await[1], longest);
+}
+
+#[tokio::test]
+async fn words_that_together_are_more_than_can_be_stored_are_given_back_and_the_run_goes_on() {
+    let word = |letter: &str| Message::user(letter.repeat(600 * 1024));
+    let two = |id: &str| {
+        ScriptedAnswer::calls([1, 2].map(|n| call(&format!("{id}{n}"), "wait", json!({ "n": n }))))
+    };
+    let world = World::new([two("a"), two("b"), says("Done.")]);
+    let (inbox, taken) = (Arc::clone(&world.inbox), Arc::new(std::sync::Mutex::new(Vec::new())));
+    let heard = Arc::clone(&taken);
+    let wait = tool("wait", move |_, context| {
+        // The first one waits until both calls are over, whatever became of it meanwhile.
+        let said = inbox.say(word(&context.call_id[..1])).is_ok();
+        heard.lock().unwrap().push((context.call_id, said));
+        async { Ok(ToolResult::success("ok").into()) }
+    });
+    let world = world.tool(wait.done()).with(|bits| bits.gate(|_, _| async { Ok(GateDecision::Allow) }));
+    let seen = world.ask("Go.").await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    let expected = [("a1", true), ("a2", false), ("b1", true), ("b2", false)];
+    assert_eq!(*taken.lock().unwrap(), expected.map(|(id, said)| (id.to_owned(), said)));
+    let mut stored = world.messages().await;
+    stored.retain(|message| message.role == Role::User);
+    assert!(stored == [Message::user("Go."), word("a"), word("b")]);
+}
+
+#[tokio::test]
+async fn words_that_a_waiting_run_cannot_keep_are_given_back() {
+    let word = |letter: &str| Message::user(letter.repeat(600 * 1024));
+    let mut world = World::new([calls("a", "ask")]).tool(crate::suspension::asks("ask"));
+    let run = run_id();
+    world.go(run, &["Go."], Vec::new()).await;
+    for letter in ["a", "b"] {
+        world.again([]);
+        world.inbox.say(word(letter)).unwrap();
+        let seen = world.go(run, &[], Vec::new()).await;
+        assert_eq!(seen.reason(), &TerminationReason::Suspended, "{letter}");
+    }
+    assert!(world.inbox.unread() == [word("b")]);
+    world.again([says("Done.")]);
+    world.inbox.say(word("b")).unwrap();
+    let seen = world.go(run, &[], vec![Decision::answer("q-a", "red")]).await;
+    assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+    let mut stored = world.messages().await;
+    stored.retain(|message| message.role == Role::User);
+    assert!(stored == [Message::user("Go."), word("a"), word("b")]);
 }
 
 #[tokio::test(start_paused = true)]
