@@ -52,7 +52,7 @@ use self::limits::{Counters, Watch};
 pub(crate) use self::pieces::{Stored, stored};
 pub use self::record::{RecordedUsage, RunEnd, RunRecord, RunStatus};
 use self::summarising::Shortening;
-use self::waiting::AnsweredQuestions;
+use self::waiting::{AnsweredQuestions, waits_for_its_tool};
 pub use self::waiting::{Asker, Decision, DecisionKind, Suspended, SuspendedCalls};
 use crate::agent::Agent;
 use crate::budget::Budget;
@@ -356,6 +356,7 @@ impl Course {
             self.store.restore(&begin.opened.run_state, policy)?;
         }
         let now = self.store.snapshot();
+        self.unknown.retain(|place| !waits_for_its_tool(&now, *place));
         let kept = now.get::<LaterWords>().map_or(0, |words| weighing::messages(words));
         self.parts.inbox.begin(self.parts.checkpoint.limits().message_bytes_max, kept);
         if let Some(counted) = now.get::<Counters>() {

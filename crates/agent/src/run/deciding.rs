@@ -6,7 +6,7 @@ use runyard_llm::inference::ToolCall;
 use runyard_redact::holds_placeholder;
 use serde_json::{Value, json};
 
-use super::result::Ended;
+use super::result::{Ended, not_made_again};
 use super::waiting::{
     Answered, AnsweredQuestions, AnsweredUpdate, Asker, Suspended, SuspendedCalls, SuspendedUpdate,
 };
@@ -37,8 +37,17 @@ pub(super) struct Making {
 }
 
 impl Course {
-    /// Decides on a call.
+    /// Decides on a call. One that may have been made in an earlier life is not told as if it had not been.
     pub(super) async fn plan(&mut self, place: CallPlace, call: &ToolCall) -> Result<Plan, Halt> {
+        match self.decide(place, call).await? {
+            Plan::Over(Err(refusal)) if self.is_unknown(place, call) => {
+                Ok(refused(not_made_again(&refusal.model_text())))
+            }
+            plan => Ok(plan),
+        }
+    }
+
+    async fn decide(&mut self, place: CallPlace, call: &ToolCall) -> Result<Plan, Halt> {
         let snapshot = self.store.snapshot();
         let waited = snapshot.get::<SuspendedCalls>().and_then(|all| all.get(&place.to_string()));
         if let Some(waited) = waited {
@@ -47,6 +56,9 @@ impl Course {
             };
             if let Some(over) = decided(&decision, waited.ticket.resume) {
                 self.waits_no_more(place)?;
+                if waited.asker == Asker::Runtime {
+                    self.unknown.remove(&place);
+                }
                 return Ok(Plan::Over(over));
             }
             self.answered(place, waited, decision)?;
@@ -61,6 +73,7 @@ impl Course {
                 return Ok(Plan::Wait(asked));
             };
             if let Some(over) = decided(&decision, asked.ticket.resume) {
+                self.unknown.remove(&place);
                 return Ok(Plan::Over(over));
             }
         }
@@ -87,10 +100,6 @@ impl Course {
     /// A call waits no more, and what was answered is remembered until it is over.
     fn answered(&mut self, place: CallPlace, waited: &Suspended, decision: Decision) -> Result<(), Halt> {
         let Suspended { asker, ticket } = waited.clone();
-        if asker != Asker::Runtime {
-            // It had come to its question, and no further.
-            self.unknown.remove(&place);
-        }
         let answered = Answered { asker, ticket: ticket.id, resume: ticket.resume, value: decision.value };
         let answer = AnsweredUpdate::Answer(place, Box::new(answered));
         let waits_no_more = MutationBatch::new().with::<SuspendedCalls>(SuspendedUpdate::Done(place));

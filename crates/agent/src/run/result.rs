@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use runyard_llm::inference::{Message, Part, ToolCall, ToolOutput as Output};
 
-use super::waiting::{Asker, SuspendedCalls};
 use super::{AgentEvent, Course, Halt, weighing};
 use crate::checkpoint::{CallEnd, CallNote, CallPlace};
 use crate::phase::Moment;
-use crate::state::Snapshot;
 use crate::tool::{Refusal, ToolError, ToolResult};
 
 /// How long the line that stands for a result is, in bytes.
@@ -16,6 +14,11 @@ const SUMMARY_BYTES_MAX: usize = 200;
 
 /// What the model reads of a call that may have been made, when its run ends before anybody was asked.
 const NEVER_KNOWN: &str = "the process died while this call was made, and nobody knows whether it was: look before you make it again";
+
+/// Of a call that may have been made before: why it is not made again.
+pub(super) fn not_made_again(why: &str) -> ToolError {
+    ToolError::OutcomeUnknown(format!("{NEVER_KNOWN}; it is not made again now: {why}"))
+}
 
 /// How a call ended: what the model is told of an error may be more than the error itself.
 pub(super) type Ended = Result<ToolResult, Refusal>;
@@ -56,7 +59,14 @@ impl Course {
 
     /// A call is over, and so is the run.
     pub(super) async fn block(&mut self, place: CallPlace, call: &ToolCall, reason: String) -> Halt {
-        self.give_no_chance(place, call, ToolError::Denied(reason.clone())).await;
+        let error = match self.is_unknown(place, call) {
+            false => ToolError::Denied(reason.clone()),
+            true => {
+                self.note_unknown(place, call);
+                not_made_again(&reason)
+            }
+        };
+        self.give_no_chance(place, call, error).await;
         Halt::Blocked { reason }
     }
 
@@ -66,7 +76,7 @@ impl Course {
             let error = match self.is_unknown(place, &call) {
                 false => ToolError::Cancelled(why.to_owned()),
                 true => {
-                    self.never_known.push(format!("{} ({place})", call.name));
+                    self.note_unknown(place, &call);
                     ToolError::OutcomeUnknown(NEVER_KNOWN.to_owned())
                 }
             };
@@ -74,17 +84,15 @@ impl Course {
         }
     }
 
-    /// Whether a call may have been made, and nobody said what is to be done about that. One that waits for its own question's
-    /// answer, or a gate's, was not; and of one that is as good twice as once nobody needs to know.
-    fn is_unknown(&self, place: CallPlace, call: &ToolCall) -> bool {
-        let waits = |now: &Snapshot| {
-            let all = now.get::<SuspendedCalls>()?;
-            Some(all.get(&place.to_string())?.asker != Asker::Runtime)
-        };
+    fn note_unknown(&mut self, place: CallPlace, call: &ToolCall) {
+        self.never_known.push(format!("{} ({place})", call.name));
+    }
+
+    /// Whether a call may have been made, and nobody said that it is to be left at that. Of one that is as good twice as once
+    /// nobody needs to know.
+    pub(super) fn is_unknown(&self, place: CallPlace, call: &ToolCall) -> bool {
         let tool = self.parts.agent.environment.tool(&call.name);
-        self.unknown.contains(&place)
-            && !tool.is_some_and(|tool| tool.descriptor().idempotent)
-            && !self.store.look(waits).unwrap_or(false)
+        self.unknown.contains(&place) && !tool.is_some_and(|tool| tool.descriptor().idempotent)
     }
 
     async fn give_no_chance(&mut self, place: CallPlace, call: &ToolCall, error: ToolError) {

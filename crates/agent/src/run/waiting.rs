@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::checkpoint::CallPlace;
-use crate::state::StateKey;
+use crate::state::{Snapshot, StateKey};
 use crate::tool::{ResumeMode, SuspendTicket};
 
 /// The answer to a call that waits.
@@ -23,6 +23,16 @@ pub struct Decision {
     /// What was said about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// Whether a call that may have been made had come to a question of its own tool, and no further: then it was not. The gate
+/// may ask once more behind that, and behind the question whether it is to be made again, which says nothing of the kind.
+pub(super) fn waits_for_its_tool(now: &Snapshot, place: CallPlace) -> bool {
+    let key = place.to_string();
+    let Some(waiting) = now.get::<SuspendedCalls>().and_then(|all| all.get(&key)) else { return false };
+    let answers = now.get::<AnsweredQuestions>().and_then(|all| all.get(&key));
+    let mut askers = answers.into_iter().flatten().map(|answer| &answer.asker).chain([&waiting.asker]);
+    askers.rfind(|asker| !matches!(asker, Asker::Gate(_))) == Some(&Asker::Tool)
 }
 
 /// Yes or no.

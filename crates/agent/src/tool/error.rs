@@ -27,7 +27,7 @@ pub enum ToolError {
     /// It was stopped: the run was cancelled, its time was up, or what it waited for was called off.
     #[error("cancelled: {0}")]
     Cancelled(String),
-    /// Its process died while it was made, and the run ended before anybody was asked: it may have run, or not.
+    /// Its process died while it was made, and it was not made again: it may have run, or not.
     #[error("outcome unknown: {0}")]
     OutcomeUnknown(String),
 }

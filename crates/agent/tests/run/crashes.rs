@@ -181,6 +181,81 @@ async fn check_never_known(world: &World, run: RunId, seen: &crate::support::See
     assert!(world.is_free().await);
 }
 
+/// Lets a call be made once, and then stands in its way.
+fn stands_in_the_way(world: World, then: GateDecision) -> World {
+    let asked = std::sync::atomic::AtomicU32::new(0);
+    world.with(|bits| {
+        bits.gate(move |_, _| {
+            let is_first = asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+            let then = if is_first { GateDecision::Allow } else { then.clone() };
+            async move { Ok(then) }
+        });
+    })
+}
+
+// clause: J05
+#[tokio::test(start_paused = true)]
+async fn j05_a_call_that_is_to_be_made_again_is_of_unknown_outcome_while_a_gate_still_asks() {
+    for reopened in [false, true] {
+        let effects = Effects::default();
+        let ticket = || GateDecision::Suspend(Box::new(SuspendTicket::new("t", "confirm", "May I?")));
+        let world = World::new([calls("a", "pay")]).tool(pays_and_hangs(&effects).done());
+        let mut world = stands_in_the_way(world, ticket());
+        let run = run_id();
+        dies(&world, run, &["Pay."], Vec::new()).await;
+        if reopened {
+            world.again([]);
+            let seen = world.go(run, &[], Vec::new()).await;
+            assert_eq!(seen.outcome.waiting[0].1.action, "repeat");
+        }
+        world.again([]);
+        let again = repeat_ticket(CallPlace { message: 2, index: 0 });
+        let seen = world.go(run, &[], vec![Decision::resume(again)]).await;
+        assert_eq!(seen.outcome.waiting[0].1.action, "confirm");
+        world.again([]);
+        world.cancellation.cancel();
+        let seen = world.go(run, &[], Vec::new()).await;
+        check_never_known(&world, run, &seen).await;
+        assert_eq!(effects.all().len(), 1);
+    }
+}
+
+// clause: J05
+#[tokio::test(start_paused = true)]
+async fn j05_a_call_that_is_refused_when_it_is_to_be_made_again_may_have_been_made() {
+    let deny = GateDecision::Deny("not on Sundays".into());
+    let ask = GateDecision::Suspend(Box::new(SuspendTicket::new("t", "confirm", "May I?")));
+    let block = GateDecision::Block("not on Sundays".into());
+    for (then, ends) in [(deny, true), (ask, true), (block, false)] {
+        let effects = Effects::default();
+        let world = World::new([calls("a", "pay")]).tool(pays_and_hangs(&effects).done());
+        let mut world = stands_in_the_way(world, then);
+        let run = run_id();
+        dies(&world, run, &["Pay."], Vec::new()).await;
+        world.again([says("Well.")]);
+        let again = Decision::resume(repeat_ticket(CallPlace { message: 2, index: 0 }));
+        let mut seen = world.go(run, &[], vec![again]).await;
+        if seen.reason() == &TerminationReason::Suspended {
+            world.again([says("Well.")]);
+            seen = world.go(run, &[], vec![Decision::cancel("t", "not on Sundays")]).await;
+        }
+        if ends {
+            assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+        } else {
+            let TerminationReason::Failed { code: Code::OutcomeUnknown, message } = seen.reason() else {
+                panic!("{:?}", seen.reason());
+            };
+            assert!(message.contains("pay (2.0)") && message.contains("not on Sundays"), "{message}");
+        }
+        assert!(seen.words().contains(&"outcome_unknown 2.0".to_owned()), "{:?}", seen.words());
+        let (_, said, is_error) = results(&world.messages().await).remove(0);
+        assert!(is_error && said.contains("nobody knows") && said.contains("not on Sundays"), "{said}");
+        let result = world.journal(run).await.remove(0).result.unwrap();
+        assert!(String::from_utf8_lossy(&result).contains("outcome_unknown"));
+        assert_eq!(effects.all().len(), 1);
+    }
+}
+
 // clause: J05
 // clause: D02
 #[tokio::test(start_paused = true)]
