@@ -14,6 +14,7 @@ mod conversation;
 mod deciding;
 mod ending;
 mod events;
+mod following;
 mod inbox;
 mod keeping;
 mod limits;
@@ -43,6 +44,7 @@ pub use self::deciding::repeat_ticket;
 pub(crate) use self::ending::{END_STEP_MAX, first_of};
 pub(crate) use self::events::Teller;
 pub use self::events::{AgentEvent, OBSERVED_MAX, Observer, Unobserved};
+use self::following::NotFollowed;
 use self::inbox::LaterUpdate;
 pub use self::inbox::{INBOX_MAX, Inbox, LaterWords};
 use self::keeping::Step;
@@ -144,6 +146,7 @@ fn add_keys(environment: &mut Environment) -> Result<(), StateError> {
     environment.add_key::<SuspendedCalls>(KeyOptions::DEFAULT)?;
     environment.add_key::<AnsweredQuestions>(KeyOptions::DEFAULT)?;
     environment.add_key::<Counters>(KeyOptions::DEFAULT)?;
+    environment.add_key::<NotFollowed>(KeyOptions::DEFAULT)?;
     environment.add_key::<LaterWords>(KeyOptions::DEFAULT)
 }
 
@@ -294,6 +297,9 @@ impl Course {
     async fn course(&mut self, begin: Begin) -> Halt {
         let resumed = begin.resumed;
         if let Err(halt) = self.begin(begin).await {
+            return halt;
+        }
+        if let Err(halt) = self.follow_the_rest().await {
             return halt;
         }
         if resumed && let Some(reason) = self.was_over() {

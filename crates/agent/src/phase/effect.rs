@@ -1,8 +1,10 @@
 //! Effects: what goes out after a commit.
 //!
 //! They are not stored. A run that dies goes on from its last checkpoint, and what was committed after that is done anew,
-//! with its effects: a handler must bear to be told twice. What a tool sends goes out when its call's result is durable, so a
-//! process that dies in between never sends it.
+//! with its effects: a handler must bear to be told twice. That goes for the hooks after a call, too, though its result is
+//! durable before they hear of it. Two things are not done anew. What a tool sends goes out when its call's result is durable, so
+//! a process that dies in between never sends it; and the end of a step all of whose calls have their results is not come to
+//! again where the process died behind the last of them.
 
 use std::any::Any;
 use std::marker::PhantomData;

@@ -67,7 +67,7 @@ impl Environment {
         }
         let phase = at.moment.phase();
         // Most phases have nothing to do, and should cost as much.
-        if self.hooks(phase).is_empty() && !is_waited_for(store, phase) {
+        if !self.has_something_to_do(store, phase) {
             return Ok(());
         }
         Box::pin(async {
@@ -77,6 +77,11 @@ impl Environment {
             turn.handle_actions().await
         })
         .await
+    }
+
+    /// Whether a phase would do anything now.
+    pub(crate) fn has_something_to_do(&self, store: &StateStore, phase: Phase) -> bool {
+        !self.hooks(phase).is_empty() || is_waited_for(store, phase)
     }
 
     /// Commits what a tool wants, and sends its effects. Actions that it schedules wait for their phase. Not cancelled: what

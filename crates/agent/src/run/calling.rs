@@ -198,7 +198,10 @@ impl Course {
         };
         match waits(&ended) {
             Some(waiting) => self.note_wait(place, waiting)?,
-            None => self.come_of(place, call, &ended)?,
+            None => {
+                self.come_of(place, call, &ended)?;
+                self.is_to_follow(place, ended.as_ref().err().map(|refusal| refusal.error.code()))?;
+            }
         }
         Ok(Kept { ended, effects })
     }

@@ -92,6 +92,15 @@ impl Conversation {
         self.messages.get(message)?.tool_calls().nth(usize::try_from(place.index).ok()?)
     }
 
+    /// A call as it is stored, with its result.
+    pub(crate) fn result_at(&self, place: CallPlace) -> Option<(&ToolCall, &ToolOutput)> {
+        let call = self.call_at(place)?;
+        let behind = self.messages.get(usize::try_from(place.message).ok()?..)?;
+        let results = behind.iter().take_while(|message| message.role != Role::Assistant);
+        let mut outputs = results.flat_map(|message| &message.content).filter_map(output_of);
+        Some((call, outputs.find(|output| output.call_id == call.id)?))
+    }
+
     /// Whether those are as the model made them. After a crash or a wait they are as they were stored.
     pub(crate) fn is_live(&self) -> bool {
         self.live
@@ -186,8 +195,12 @@ pub fn left_over(messages: &[Arc<Message>]) -> Vec<(CallPlace, Arc<ToolCall>)> {
     let Some(at) = messages.iter().rposition(|message| message.role == Role::Assistant) else {
         return Vec::new();
     };
-    let mut answered: Vec<&str> =
-        messages[at + 1..].iter().flat_map(|message| &message.content).filter_map(output_of).collect();
+    let mut answered: Vec<&str> = messages[at + 1..]
+        .iter()
+        .flat_map(|message| &message.content)
+        .filter_map(output_of)
+        .map(|output| output.call_id.as_str())
+        .collect();
     let mut left = Vec::new();
     for (call, index) in messages[at].tool_calls().zip(0..) {
         match answered.iter().position(|id| *id == call.id) {
@@ -198,9 +211,9 @@ pub fn left_over(messages: &[Arc<Message>]) -> Vec<(CallPlace, Arc<ToolCall>)> {
     left
 }
 
-fn output_of(part: &Part) -> Option<&str> {
+fn output_of(part: &Part) -> Option<&ToolOutput> {
     match part {
-        Part::ToolOutput(ToolOutput { call_id, .. }) => Some(call_id),
+        Part::ToolOutput(output) => Some(output),
         _ => None,
     }
 }

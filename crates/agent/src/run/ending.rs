@@ -6,6 +6,7 @@ use runyard_domain::{Class, Code};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::following::{NotFollowed, NotFollowedUpdate};
 use super::keeping::{Extent, Patience};
 use super::limits::{Counted, Counters};
 use super::waiting::{AnsweredQuestions, SuspendedCalls};
@@ -107,12 +108,15 @@ impl Course {
         });
     }
 
-    /// What was counted and offered is this run's alone, also where the next one is stored under the same name.
+    /// What was counted, offered and left to the hooks is this run's alone, also where the next one is stored under the same name.
     fn forget_run(&mut self) -> Result<(), StateError> {
         let mut batch = MutationBatch::new();
         self.store.look(|now| {
             if now.get::<Counters>().is_some() {
                 batch.update::<Counters>(Counted::default());
+            }
+            if now.get::<NotFollowed>().is_some_and(|calls| !calls.is_empty()) {
+                batch.update::<NotFollowed>(NotFollowedUpdate::Forget);
             }
             if now.get::<LastOffer>().is_some() {
                 batch.update::<LastOffer>(Offer::default());

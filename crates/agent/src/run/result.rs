@@ -54,7 +54,8 @@ impl Course {
             failed => failed,
         };
         self.tell(AgentEvent::ToolEnded { place, call: call.clone(), outcome }).await;
-        phase
+        phase?;
+        Ok(self.has_followed(place)?)
     }
 
     /// A call is over, and so is the run.

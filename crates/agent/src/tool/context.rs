@@ -14,7 +14,7 @@ use crate::state::Snapshot;
 /// What a tool is told beside its arguments.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// By what the result is found. A model may use it twice.
+    /// By what the result is found. A model may use it again in another answer.
     pub call_id: String,
     /// Names this call and no other one, and is the same when the call is made again after a crash. 1 to 256 visible ASCII
     /// characters, since an action takes no other.

@@ -3,7 +3,7 @@
 use runyard_actions::Issue;
 use runyard_domain::Code;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Why a call ended without a result. It ends the call, not the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -44,6 +44,24 @@ impl ToolError {
             Self::Cancelled(_) => Code::ToolCancelled,
             Self::OutcomeUnknown(_) => Code::OutcomeUnknown,
         }
+    }
+
+    /// The error of which a model was told this, where the code is one of a call.
+    pub(crate) fn told(code: Code, text: &str) -> Option<Self> {
+        let variants: [fn(String) -> Self; 7] = [
+            Self::InvalidArguments,
+            Self::ExecutionFailed,
+            Self::Denied,
+            Self::NotFound,
+            Self::Internal,
+            Self::Cancelled,
+            Self::OutcomeUnknown,
+        ];
+        let variant = variants.into_iter().find(|variant| variant(String::new()).code() == code)?;
+        let told: Value = serde_json::from_str(text).unwrap_or_default();
+        let message = told["message"].as_str().unwrap_or(text);
+        let kind = variant(String::new()).to_string();
+        Some(variant(message.strip_prefix(&kind).unwrap_or(message).to_owned()))
     }
 
     /// What the model is told: the code and the message, as JSON in a text.

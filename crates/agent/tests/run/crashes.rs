@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use runyard_agent::CallOrder;
 use runyard_agent::checkpoint::{CallPlace, NoCheckpoint, OpenError, Opened, StoreCheckpoint};
-use runyard_agent::phase::{GateDecision, Phase, StateCommand, TerminationReason};
+use runyard_agent::phase::{GateDecision, Moment, Phase, StateCommand, TerminationReason};
 use runyard_agent::run::{AgentEvent, Begin, Decision, Observer, RunRecord, RunStatus, repeat_ticket, run};
-use runyard_agent::tool::{SuspendTicket, Tool, ToolOutput, ToolResult};
+use runyard_agent::tool::{SuspendTicket, Tool, ToolError, ToolOutput, ToolResult};
 use runyard_domain::{Code, RunId};
 use runyard_llm::inference::{AnswerFormat, Message, Opens, Part, Role, ScriptedAnswer};
 use serde_json::json;
@@ -553,6 +554,63 @@ async fn j05_a_result_is_durable_before_anything_that_follows_it() {
             assert_eq!(results(&world.messages().await)[0].1, "paid", "{what}");
             assert_eq!(effects.all().len(), 1, "{what}");
         }
+    }
+}
+
+/// What the hooks after a call were told, and with which they count the calls.
+fn counts_calls(world: World, told: &Effects, hangs_in: Option<Phase>) -> World {
+    let told = told.clone();
+    world.with(|bits| {
+        bits.hook(Phase::AfterToolExecute, move |context| {
+            let Moment::AfterToolExecute { call, outcome } = context.at.moment else { panic!() };
+            told.happened(format!("{} {outcome:?}", call.id));
+            async { Ok(StateCommand::none().update::<Tally>(1)) }
+        });
+        if let Some(phase) = hangs_in {
+            bits.hook(phase, |_| std::future::pending());
+        }
+    })
+}
+
+// clause: D16
+// clause: J05
+#[tokio::test(start_paused = true)]
+async fn d16_j05_hooks_hear_of_a_result_over_a_death_and_what_they_change_counts_once() {
+    let one = |id: &str, tool: &str| call(id, tool, json!({ "n": 1 }));
+    let (a, b) =
+        ("a Ok(Success { data: String(\"blue\"), text: None })", "b Err(ExecutionFailed(\"it broke\"))");
+    let after = Some(Phase::AfterToolExecute);
+    for (order, hangs_in, first, second) in [
+        (CallOrder::OneByOne, after, vec![a], vec![a, b]),
+        // With the intent of the second call it is durable what the first one's hooks did.
+        (CallOrder::OneByOne, Some(Phase::StepEnd), vec![a, b], vec![b]),
+        (CallOrder::Parallel, after, vec![a], vec![a, b]),
+        (CallOrder::Parallel, Some(Phase::StepEnd), vec![a, b], vec![a, b]),
+        // When the model is asked again all of it is.
+        (CallOrder::OneByOne, None, vec![a, b], vec![]),
+        (CallOrder::Parallel, None, vec![a, b], vec![]),
+    ] {
+        let tools = |world: World| {
+            let broke = || async { Err(ToolError::ExecutionFailed("it broke".into())) };
+            world.tool(answers("look", "blue")).tool(tool("break", move |_, _| broke()).done())
+        };
+        let both = ScriptedAnswer::calls([one("a", "look"), one("b", "break")]);
+        let (told, told_again) = (Effects::default(), Effects::default());
+        let mut world = counts_calls(tools(World::new([both, never()])), &told, hangs_in);
+        world.order = order;
+        let run = run_id();
+        dies(&world, run, &["Look."], Vec::new()).await;
+        assert_eq!(told.all(), first, "{order:?} {hangs_in:?}");
+
+        let store = Arc::clone(&world.store);
+        let world = World { store, order, ..World::new([says("Done.")]) };
+        let world = counts_calls(tools(world), &told_again, None);
+        let seen = world.go(run, &[], Vec::new()).await;
+        assert_eq!(seen.reason(), &TerminationReason::NaturalEnd);
+        assert_eq!(told_again.all(), second, "{order:?} {hangs_in:?}");
+        let stored = world.everything(run).await;
+        assert!(stored.contains("test.tally 2"), "{order:?} {hangs_in:?}: each call counts once: {stored}");
+        assert_paired(&world.messages().await);
     }
 }
 
