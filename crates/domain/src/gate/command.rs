@@ -5,15 +5,20 @@
 //! harmless is not decided here.
 
 mod builtins;
+mod git;
 mod heredoc;
+mod launchers;
 mod options;
 mod quoting;
 mod reader;
+mod sed;
+mod shells;
 mod wrappers;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use wrappers::is_shell;
+pub(super) use git::Git;
+pub(super) use shells::is_shell;
 
 /// The longest line that is looked at, in characters.
 pub const LINE_CHARS_MAX: usize = 32_768;
@@ -48,14 +53,8 @@ pub enum Unparsed {
     Construct,
 }
 
-/// Tools that run a command in an environment that they prepare, and the word that says so.
-#[rustfmt::skip]
-const LAUNCHERS: [(&str, &str); 24] = [
-    ("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("hatch", "run"), ("pdm", "run"), ("rye", "run"),
-    ("conda", "run"), ("mamba", "run"), ("volta", "run"), ("bundle", "exec"), ("npm", "exec"), ("pnpm", "exec"),
-    ("yarn", "exec"), ("direnv", "exec"), ("mise", "exec"), ("asdf", "exec"), ("rbenv", "exec"), ("pyenv", "exec"),
-    ("nvm", "exec"), ("npx", ""), ("pnpx", ""), ("cross-env", ""), ("dotenv", ""), ("env-cmd", ""),
-];
+/// Where the system's own programs lie.
+const INSTALLED: [&str; 6] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
 
 /// One word of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -82,6 +81,37 @@ impl Word {
             Word::Literal(text) | Word::Expanding(text) => text,
         }
     }
+
+    /// Whether it stays one word whatever it expands to: all of it stands in one pair of double quotes.
+    fn is_one_word(&self) -> bool {
+        let Word::Expanding(written) = self else { return true };
+        in_quotes(written).is_some()
+    }
+
+    /// The pattern of paths that it is, if it is nothing else that expands.
+    pub(super) fn glob(&self) -> Option<&str> {
+        let Word::Expanding(written) = self else { return None };
+        let is_plain =
+            !written.starts_with(['~', '=']) && !written.contains(|c| "$`{}'\"\\<>()…".contains(c));
+        (is_plain && written.contains(['*', '?', '['])).then_some(written)
+    }
+
+    /// Whether it may become an option, or several words: then it can choose what a program does.
+    fn may_choose(&self) -> bool {
+        let Word::Expanding(written) = self else { return false };
+        let (begin, stays_one) = match in_quotes(written) {
+            Some(inner) => (inner, true),
+            None => (written.as_str(), !written.contains(['$', '`'])),
+        };
+        let is_fixed = |c: char| c.is_alphanumeric() || "./_~=<>:,@%+".contains(c);
+        !(stays_one && begin.starts_with(is_fixed))
+    }
+}
+
+/// What stands in the one pair of double quotes around a word, where nothing in it makes it several.
+fn in_quotes(written: &str) -> Option<&str> {
+    let inner = written.strip_prefix('"')?.strip_suffix('"')?;
+    (!inner.contains(['"', '@'])).then_some(inner)
 }
 
 /// A variable that is set for a command.
@@ -94,22 +124,38 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Whether it can change which program runs, or what a program that is named here does.
+    /// The assignment that a word is to `export` and its like.
+    pub(super) fn declared(word: &Word) -> Option<Self> {
+        let (name, value) = word.text().split_once('=')?;
+        let value = match word {
+            Word::Literal(_) => Word::Literal(value.to_owned()),
+            Word::Expanding(_) => Word::Expanding(value.to_owned()),
+        };
+        Some(Assignment { name: builtins::unquoted(word, name).trim_end_matches('+').to_owned(), value })
+    }
+
+    /// Whether it can change which program runs, or what a program that is named here does. What is no name reaches a program as it
+    /// is written, and can be a function.
     pub fn is_dangerous(&self) -> bool {
-        is_dangerous_name(&self.name) || self.value.literal().is_some_and(runs_as_number)
+        let is_name = reader::is_name(&self.name);
+        !is_name || is_dangerous_name(&self.name) || self.value.literal().is_some_and(runs_as_number)
     }
 }
 
 /// Whether a variable of this name can change which program runs, or what a program does; or is a number to a shell, which
 /// evaluates what it is set to.
 fn is_dangerous_name(name: &str) -> bool {
-    const NAMES: [&str; 24] = [
+    const NAMES: [&str; 28] = [
         "PATH",
         "ENV",
         "IFS",
         "SHELL",
         "SHELLOPTS",
+        "PS0",
+        "PS1",
+        "PS2",
         "PS4",
+        "MANOPT",
         "CDPATH",
         "BROWSER",
         "PROMPT_COMMAND",
@@ -152,7 +198,8 @@ fn is_dangerous_name(name: &str) -> bool {
         "LESS",
         "OPENSSL_",
     ];
-    const SUFFIXES: [&str; 2] = ["PAGER", "EDITOR"];
+    const SUFFIXES: [&str; 7] =
+        ["PAGER", "EDITOR", "_OPTIONS", "_OPTS", "_CONFIG_PATH", "_COMMAND", "_ASKPASS"];
     NAMES.contains(&name)
         || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
@@ -194,21 +241,41 @@ pub struct SimpleCommand {
     pub piped: bool,
     /// How much of it is known.
     pub opening: Opening,
+    /// Whether the rule of what launches it covers it, so that only what restricts counts.
+    #[serde(skip)]
+    pub(super) launched: Launched,
     /// The text that it is given to read, where that stands in the line.
     #[serde(skip)]
     input: Input,
+    /// Whether shells take one of its words for another text.
+    #[serde(skip)]
+    disputed: bool,
+}
+
+/// Whether a tool that prepares an environment runs a command in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Launched {
+    /// It stands for itself.
+    #[default]
+    No,
+    /// Such a tool runs it.
+    Surely,
+    /// Such a tool runs it if the options before it have no value.
+    Perhaps,
 }
 
 /// Where a command's input stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Input {
-    /// Not in the line.
+    /// Wherever that of the shell does.
     #[default]
-    Elsewhere,
+    Inherited,
     /// The here-document of this number.
     Document(usize),
     /// A here-string.
     Text(Word),
+    /// Not in the line, or in several places.
+    Elsewhere,
 }
 
 impl SimpleCommand {
@@ -228,26 +295,24 @@ impl SimpleCommand {
         Some(SimpleCommand { program, arguments, ..SimpleCommand::default() })
     }
 
-    /// What a tool that prepares an environment runs in it, read from each word that may be the program: `rm x` for
-    /// `uv run rm x`.
-    pub(super) fn launched(&self) -> Vec<Self> {
-        let launcher = LAUNCHERS.iter().find(|(name, _)| self.name() == Some(name));
-        let begin = launcher.and_then(|(_, verb)| {
-            let mut words = self.arguments.iter();
-            if verb.is_empty() {
-                Some(0)
-            } else {
-                words.position(|word| word.text() == *verb).map(|at| at + 1)
-            }
-        });
-        let words = begin.map_or(&[][..], |begin| &self.arguments[begin..]);
-        let programs = (0..words.len()).filter(|at| !words[*at].text().starts_with('-'));
-        let launched = programs.map(|at| SimpleCommand {
-            program: Some(words[at].clone()),
-            arguments: words[at + 1..].to_vec(),
-            ..SimpleCommand::default()
-        });
-        launched.collect()
+    /// Whether a word that is not known may be the one that says what the program does. That is the first one, or any behind an
+    /// option, which may have a value.
+    pub(super) fn hides_its_verb(&self) -> bool {
+        let begins_with_option =
+            self.arguments.first().is_some_and(|word| word.text().starts_with(['-', '+']));
+        let few = if begins_with_option { self.arguments.len() } else { 1 };
+        self.arguments.iter().take(few).any(Word::may_choose)
+    }
+
+    /// Whether any word that is not known may choose what the program does.
+    pub(super) fn may_be_told(&self) -> bool {
+        self.arguments.iter().any(Word::may_choose)
+    }
+
+    /// Whether it is what the system installed, and no file that an agent may have written and called the same.
+    pub(super) fn is_installed(&self) -> bool {
+        let written = self.program.as_ref().and_then(Word::literal).unwrap_or_default();
+        written.rsplit_once('/').is_none_or(|(directory, _)| INSTALLED.contains(&directory))
     }
 
     pub(super) fn with_arguments(&self, arguments: Vec<Word>) -> Self {

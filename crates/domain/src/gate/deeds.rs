@@ -4,12 +4,12 @@
 //! It recognises well-known programs and no more. A deed that is not recognised is still a command, and asked about as one.
 
 mod git;
+mod paths;
 mod programs;
 
 use super::command::{Opening, SimpleCommand, Word};
 use super::rule::RuleKind;
 
-pub(super) use git::{Git, configured};
 pub(super) use programs::{is_network, is_recursive, raises_rights, runs_code};
 
 /// One thing that a command does.
@@ -57,6 +57,14 @@ impl Deed {
     }
 }
 
+/// What stands behind the prefix.
+fn after(word: &Word, prefix: &str) -> Option<Word> {
+    match word {
+        Word::Literal(text) => text.strip_prefix(prefix).map(|rest| Word::Literal(rest.to_owned())),
+        Word::Expanding(text) => text.strip_prefix(prefix).map(|rest| Word::Expanding(rest.to_owned())),
+    }
+}
+
 fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
@@ -75,6 +83,9 @@ pub(super) fn deeds(command: &SimpleCommand) -> Vec<Deed> {
     }
     // What an opened command names are the words of the commands inside, which stand in the list themselves.
     if command.opening == Opening::Opened {
+        if command.name() == Some("xargs") {
+            paths::named(command, &mut deeds);
+        }
         return deeds;
     }
     if let Some(name) = command.name() {

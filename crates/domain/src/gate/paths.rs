@@ -65,7 +65,7 @@ pub(super) fn inside(path: &str) -> Option<String> {
 /// Where a word of a command leads from a directory; without one, the directory is not known.
 pub(super) fn locate(directory: Option<&str>, word: &Word) -> Spot {
     match word {
-        Word::Expanding(text) if text.starts_with('~') => Spot::Outside(text.clone()),
+        Word::Expanding(text) if is_home(text) => Spot::Outside(text.clone()),
         Word::Expanding(_) => Spot::Unknown,
         Word::Literal(text) if text.starts_with('/') => Spot::Outside(normal(text)),
         Word::Literal(text) => match directory {
@@ -75,6 +75,12 @@ pub(super) fn locate(directory: Option<&str>, word: &Word) -> Spot {
     }
 }
 
+/// Whether it is somebody's home or below, and not a directory that the shell was in.
+fn is_home(text: &str) -> bool {
+    text.strip_prefix('~')
+        .is_some_and(|rest| !rest.starts_with(|c: char| matches!(c, '+' | '-') || c.is_ascii_digit()))
+}
+
 fn join(directory: &str, path: &str) -> Spot {
     let joined = normal(&format!("{directory}/{path}"));
     let climbs = joined == ".." || joined.starts_with("../");
@@ -82,7 +88,7 @@ fn join(directory: &str, path: &str) -> Spot {
 }
 
 /// The path without `.`, `..` and empty parts, as far as its text says.
-fn normal(path: &str) -> String {
+pub(super) fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let absolute = path.starts_with('/');
     for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {

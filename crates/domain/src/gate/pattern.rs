@@ -8,9 +8,6 @@ use super::command::{SimpleCommand, Word};
 /// The longest pattern, in characters.
 pub const PATTERN_CHARS_MAX: usize = 512;
 
-/// Where the system's own programs lie.
-const INSTALLED: [&str; 6] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
-
 /// Why a text is no pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPattern {
@@ -119,8 +116,36 @@ impl Pattern {
 
     /// Whether the path, or a directory that it is in, matches.
     pub(super) fn covers_path(&self, path: &str) -> bool {
-        self.matches_path(path)
-            || path.match_indices('/').any(|(at, _)| at > 0 && self.matches_path(&path[..at]))
+        self.covers(path, false)
+    }
+
+    /// Whether it matches a directory that an absolute path leads through, from wherever that lies on.
+    pub(super) fn covers_path_below(&self, path: &str) -> bool {
+        self.covers(path, true)
+    }
+
+    fn covers(&self, path: &str, is_below: bool) -> bool {
+        let is_anywhere = is_below && !self.is_absolute();
+        if self.is_absolute() != path.starts_with('/') && !is_anywhere {
+            return false;
+        }
+        let parts: Vec<&str> = parts_of(path).collect();
+        if !self.text.contains('/') && self.text != "**" {
+            return parts.iter().any(|name| wildcard(&self.text, name));
+        }
+        let reached = reach(&self.words, &parts, is_anywhere);
+        // Not the directory in which everything lies, if the path leads further.
+        let least = usize::from(!parts.is_empty());
+        reached.iter().skip(least).any(|reached| *reached)
+    }
+
+    /// Whether a path that a shell finds by this text may be one that the pattern covers, or a directory above one.
+    pub(super) fn may_meet(&self, glob: &str) -> bool {
+        if !self.text.contains('/') && self.text != "**" {
+            return parts_of(glob).any(|part| may_be_same(&self.text, part));
+        }
+        let fixed = self.words.iter().take_while(|part| *part != "**");
+        fixed.zip(parts_of(glob)).all(|(mine, part)| may_be_same(mine, part))
     }
 
     /// Whether something below the directory could match.
@@ -178,11 +203,7 @@ impl Pattern {
     /// what the system installed, never a file that an agent may have written.
     pub(super) fn means_program_of(&self, command: &SimpleCommand) -> bool {
         let wanted = self.words.first().map_or("", String::as_str);
-        let written = command.program.as_ref().and_then(Word::literal).unwrap_or_default();
-        match written.rsplit_once('/') {
-            Some((directory, _)) => wanted == "*" || wanted.contains('/') || INSTALLED.contains(&directory),
-            None => true,
-        }
+        wanted == "*" || wanted.contains('/') || command.is_installed()
     }
 
     /// The program that a command pattern is about.
@@ -269,8 +290,24 @@ fn parts_of(path: &str) -> impl Iterator<Item = &str> {
 
 /// Matches part by part; `**` stands for any number of parts, also none.
 fn parts_match(pattern: &[String], parts: &[&str]) -> bool {
-    // reached[n]: the pattern so far matches the first n parts.
-    let mut reached = vec![false; parts.len() + 1];
+    reach(pattern, parts, false)[parts.len()]
+}
+
+/// Whether two texts, in which `*` and `?` stand for others, may be the same.
+fn may_be_same(a: &str, b: &str) -> bool {
+    let is_wild = |text: &str| text.contains(['*', '?', '[']);
+    match (is_wild(a), is_wild(b)) {
+        _ if a.contains('[') || b.contains('[') => true,
+        (true, true) => true,
+        (true, false) => wildcard(a, b),
+        (false, _) => wildcard(b, a),
+    }
+}
+
+/// Up to which parts the pattern matches, from the first one on or, `anywhere`, from any.
+fn reach(pattern: &[String], parts: &[&str], anywhere: bool) -> Vec<bool> {
+    // reached[n]: the pattern so far matches parts up to the n-th.
+    let mut reached = vec![anywhere; parts.len() + 1];
     reached[0] = true;
     for wanted in pattern {
         let mut next = vec![false; parts.len() + 1];
@@ -285,11 +322,14 @@ fn parts_match(pattern: &[String], parts: &[&str]) -> bool {
         }
         reached = next;
     }
-    reached[parts.len()]
+    reached
 }
 
 /// Whether the text matches a pattern of `*` and `?`, in time proportional to both lengths multiplied.
 pub(super) fn wildcard(pattern: &str, text: &str) -> bool {
+    if !pattern.contains(['*', '?']) {
+        return pattern == text;
+    }
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

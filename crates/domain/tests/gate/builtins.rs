@@ -61,10 +61,15 @@ fn c11_a_builtin_that_evaluates_a_name_or_an_index_is_opaque() {
             "-i x",
             "-n x",
             "\"$x=1\"",
+            "x=$y",
+            "x+=$y",
+            "x=a$y",
+            "x=\"$y\"$z",
+            "x=\"$@\"",
         ] {
             check(&format!("{line} {told}"), Opening::Opaque);
         }
-        for told in ["", "x", "x=1", "x=$y", "x+=$y", "\"x=$y\"", "-r x", "+x x", "x='[a]'", "x=*"] {
+        for told in ["", "x", "x=1", "x=\"$y\"", "x+=\"$y\"", "\"x=$y\"", "-r x", "+x x", "x='[a]'", "x=*"] {
             check(&format!("{line} {told}"), Opening::Plain);
         }
     }
@@ -89,7 +94,7 @@ fn c11_a_test_that_evaluates_what_is_not_known_is_opaque() {
             "x -ge 1",
             "--1 -eq 1",
         ] {
-            check(&format!("{name} {told}"), Opening::Opaque);
+            check(&format!("{name} {told}{}", if name == "[[" { " ]]" } else { "" }), Opening::Opaque);
         }
         for told in [
             "",
@@ -102,7 +107,7 @@ fn c11_a_test_that_evaluates_what_is_not_known_is_opaque() {
             "1 -lt \"$#\"",
             "-f a",
         ] {
-            check(&format!("{name} {told}"), Opening::Plain);
+            check(&format!("{name} {told}{}", if name == "[[" { " ]]" } else { "" }), Opening::Plain);
         }
     }
     // Here a word that expands can become an operator.

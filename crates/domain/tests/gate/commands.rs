@@ -208,7 +208,7 @@ fn c11_a_program_has_one_name_however_it_is_written() {
 fn c11_redirections_that_write_are_known() {
     check("a > x", &["a >x"]);
     check("a >> x 2> y", &["a >x >y"]);
-    check("a >| x <> y", &["a >x >y"]);
+    check("a >| x <> y", &["a >x >y <y"]);
     check("a &> x", &["a >x"]);
     check("a &>> x", &["a >x"]);
     check("a >& x", &["a >x"]);
@@ -401,9 +401,9 @@ fn c11_xargs_and_find_run_what_they_name() {
     check("X=1 find . -exec a \\;", &["X=1 find . -exec a ;", "X=1 a"]);
     check("a | xargs rm -f", &["a", "| < xargs rm -f", "rm -f ?…"]);
     check("xargs -0 -n1 rm", &["< xargs -0 -n1 rm", "rm ?…"]);
-    check("xargs -I{} mv {} x", &["< xargs -I{} mv {} x", "mv ?{} x"]);
-    check("xargs -I % sh -c 'rm %'", &["< xargs -I % sh -c rm %", "! sh -c ?rm %"]);
-    check("xargs -I rm rm", &["< xargs -I rm rm", "! ?rm"]);
+    check("xargs -I{} mv {} x", &["< xargs -I{} mv {} x", "mv ?… x"]);
+    check("xargs -I % sh -c 'rm %'", &["< xargs -I % sh -c rm %", "! sh -c ?rm …"]);
+    check("xargs -I rm rm", &["< xargs -I rm rm", "! ?…"]);
     check("xargs sh -c 'rm x'", &["< xargs sh -c rm x", "< sh -c rm x ?…", "rm x"]);
     check("xargs", &["xargs"]);
     check("xargs --weird rm", &["! xargs --weird rm"]);

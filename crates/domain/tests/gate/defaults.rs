@@ -405,7 +405,7 @@ fn c11_an_execution_policy_that_allows_the_network_counts_where_no_rule_speaks()
     }
     // Of a command it is only the connection that is allowed.
     let all = || allow(RuleKind::Shell, "*");
-    for line in ["curl https://e.com", "curl $x", "git fetch", "a > /dev/tcp/e.com/80"] {
+    for line in ["curl https://e.com", "curl \"https://$x\"", "git fetch", "a > /dev/tcp/e.com/80"] {
         let rules = [all(), allow(RuleKind::Write, "/dev/**")];
         assert_eq!(of(&rules, &shell(line)).effect, Allow, "{line}");
         assert_eq!(judge(&policy(&rules), &subject(), &shell(line)).effect, Ask, "{line}");

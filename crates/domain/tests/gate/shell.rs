@@ -338,7 +338,8 @@ fn c11_command_patterns_match_word_by_word() {
     check(&[allow(Shell, "git status *")], "git status", Allow);
     check(&[allow(Shell, "git * x")], "git a x", Allow);
     check(&[allow(Shell, "git * x")], "git a b x", Ask);
-    check(&[allow(Shell, "git * x")], "git $a x", Allow);
+    check(&[allow(Shell, "git * x")], "git $a x", Ask);
+    check(&[allow(Shell, "tool * x")], "tool $a x", Allow);
     check(&[allow(Shell, "git * x")], "git a", Ask);
     check(&[allow(Shell, "npm run test:*")], "npm run test:unit", Allow);
     check(&[allow(Shell, "npm run test:*")], "npm run test:unit x", Ask);
@@ -476,6 +477,8 @@ fn c11_deny_rules_on_paths_hold_for_commands_that_write_them() {
         "cd a; rm ../keep/x",
         "rm /home/me/code/keep/x",
         "git rm keep/x",
+        "git -C keep rm x",
+        "git --work-tree=keep checkout x",
         "sort --output=keep/x y",
         "sh -c 'rm keep/x'",
         "a | tee -a keep/x",
@@ -497,7 +500,7 @@ fn c11_deny_rules_on_paths_hold_for_commands_that_write_them() {
     ] {
         check(&rules, line, Allow);
     }
-    for line in ["rm -r .", "rm $x", "cd $x && rm y", "mv . ../x", "git -C keep rm x", "cd && touch y"] {
+    for line in ["rm -r .", "rm $x", "cd $x && rm y", "mv . ../x", "git -C a rm x", "cd && touch y"] {
         check(&rules, line, Ask);
     }
     check(&[allow(Shell, "*"), ask(Write, "keep/**")], "rm keep/x", Ask);
@@ -513,14 +516,15 @@ fn c11_deny_rules_on_paths_hold_for_commands_that_write_them() {
     ] {
         check(&rules, line, Deny);
     }
-    for line in ["echo .env", "cat env", "cat $x", "x --env"] {
+    for line in ["echo .env", "echo $x", "cat env", "x --env"] {
         check(&rules, line, Allow);
     }
     let rules = [allow(Shell, "*"), deny(Read, "*.key")];
     for line in ["x a.key", "x -- -a.key", "x --file=a.key", "x --file=-a.key", "x @a.key"] {
         check(&rules, line, Deny);
     }
-    for line in ["x --a.key", "x a -a.key", "x --file=a"] {
+    check(&rules, "x a -a.key", Deny);
+    for line in ["x --a.key", "x --file=a"] {
         check(&rules, line, Allow);
     }
     for line in ["x", "x ''", "x --file=", "x --"] {
@@ -650,7 +654,8 @@ fn c11_commands_that_reach_hosts_are_judged_by_rules_for_the_network() {
     check(&[allow(Shell, "*"), allow(Network, "good.com")], "curl https://good.com", Allow);
     check(&[allow(Shell, "*"), allow(Network, "good.com")], "curl https://bad.com", Ask);
     check(&[allow(Shell, "*"), allow(Network, "good.com")], "curl $x", Ask);
-    check(&[allow(Shell, "*"), allow(Network, "*")], "curl $x", Allow);
+    check(&[allow(Shell, "*"), allow(Network, "*")], "curl \"https://$x\"", Allow);
+    check(&[allow(Shell, "*"), allow(Network, "*")], "curl $x", Ask);
     check(&[allow(Shell, "curl *"), deny(Network, "bad.com")], "curl $x", Ask);
     check(&[allow(Shell, "curl *"), Rule::new(Deny, Network, None).unwrap()], "curl $x", Deny);
     check(&[allow(Shell, "curl *"), deny(Network, "::1")], "curl http://[::1]:80/x", Deny);
@@ -678,7 +683,8 @@ fn c11_commits_pushes_publishing_and_deploying_are_judged_by_their_own_rules() {
     check(&[all.clone(), deny(GitPush, "origin main")], "git push origin main", Deny);
     check(&[all.clone(), deny(GitPush, "origin main")], "git push -f origin main", Deny);
     check(&[all.clone(), deny(GitPush, "origin main")], "git push fork main", Ask);
-    check(&[all.clone(), allow(GitPush, "origin *"), allow(Network, "*")], "git push origin $b", Allow);
+    check(&[all.clone(), allow(GitPush, "origin *"), allow(Network, "*")], "git push origin \"b-$b\"", Allow);
+    check(&[all.clone(), allow(GitPush, "origin *"), allow(Network, "*")], "git push origin $b", Ask);
     check(&[all.clone(), deny(GitPush, "* main")], "git push origin $b", Ask);
     check(&[Rule::new(Deny, GitPush, None).unwrap()], "a && git push", Deny);
     check(&[Rule::new(Deny, GitCommit, None).unwrap()], "git commit", Deny);

@@ -33,10 +33,15 @@ pub(super) fn is_told(name: &str, arguments: &[Word]) -> bool {
     }
 }
 
-/// Whether the word may be the name of a variable that changes what runs, or hold an index, which shells evaluate.
+/// Whether the word may be the name of a variable that changes what runs, or hold an index, which shells evaluate. The name may
+/// stand right behind the letter of an option.
 fn may_be_code(word: &Word) -> bool {
     match word {
-        Word::Literal(text) => text.contains('[') || runs_as_number(text) || is_dangerous_name(text),
+        Word::Literal(text) => {
+            let mut behind_letters = text.char_indices().filter(|_| text.starts_with('-'));
+            let is_dangerous = behind_letters.any(|(at, _)| is_dangerous_name(&text[at..]));
+            text.contains('[') || runs_as_number(text) || is_dangerous || is_dangerous_name(text)
+        }
         Word::Expanding(_) => !is_number(word),
     }
 }
@@ -46,6 +51,7 @@ fn prints_to(arguments: &[Word]) -> Option<&Word> {
     let (first, rest) = arguments.split_first()?;
     match first.literal() {
         Some("-v") => rest.first(),
+        // Attached, which `may_be_code` knows.
         Some(text) if !text.starts_with("-v") => None,
         _ => Some(first),
     }
@@ -55,10 +61,22 @@ fn prints_to(arguments: &[Word]) -> Option<&Word> {
 fn declares(word: &Word) -> bool {
     let text = word.text();
     let name = text.split_once('=').map_or(text, |(name, _)| name.trim_end_matches('+'));
-    let name = name.strip_prefix('"').filter(|_| word.literal().is_none()).unwrap_or(name);
-    let known = text.starts_with(['-', '+']) || is_name(name);
-    let is_whole = word.literal().map_or_else(|| text.contains('='), |text| !runs_as_number(text));
+    let known = text.starts_with(['-', '+']) || is_name(unquoted(word, name));
+    // A value that becomes several words becomes further variables.
+    let is_one = || word.is_one_word() || text.split_once('=').is_some_and(|(_, value)| stays_one(value));
+    let is_whole =
+        word.literal().map_or_else(|| text.contains('=') && is_one(), |text| !runs_as_number(text));
     known && is_whole
+}
+
+/// Whether the value of a variable, as written, stays one word.
+fn stays_one(value: &str) -> bool {
+    !value.contains(['$', '`']) || Word::Expanding(value.to_owned()).is_one_word()
+}
+
+/// The name of a variable without the quote that begins the word.
+pub(super) fn unquoted<'a>(word: &Word, name: &'a str) -> &'a str {
+    name.strip_prefix('"').filter(|_| word.literal().is_none()).unwrap_or(name)
 }
 
 /// Whether a test may evaluate something that is not known: an operand as a number or as a name, or a word that becomes an operator.
@@ -70,7 +88,7 @@ fn tests(name: &str, arguments: &[Word]) -> bool {
     });
     let is_operator = |word: &Word| matches!(word.text(), "=" | "==");
     let unknown = |word: &Word| word.literal().is_none() && !is_number(word) && !is_operator(word);
-    let several = arguments.iter().any(|word| unknown(word) && !is_one_word(word.text()))
+    let several = arguments.iter().any(|word| unknown(word) && !word.is_one_word())
         || arguments.windows(2).any(|pair| pair.iter().all(unknown));
     evaluates || (name != "[[" && several)
 }
@@ -81,10 +99,4 @@ fn is_number(word: &Word) -> bool {
         Word::Literal(text) => text.strip_prefix('-').unwrap_or(text).chars().all(|c| c.is_ascii_digit()),
         Word::Expanding(text) => matches!(text.trim_matches('"'), "$?" | "$#" | "$!" | "$$"),
     }
-}
-
-/// Whether a word that expands stays one: all of it stands in one pair of double quotes.
-fn is_one_word(written: &str) -> bool {
-    let inner = written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    inner.is_some_and(|inner| !inner.contains(['"', '@']))
 }

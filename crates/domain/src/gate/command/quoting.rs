@@ -10,6 +10,7 @@ pub(super) struct Scan {
     pub(super) expands: bool,
     quoted: bool,
     braces: bool,
+    disputed: bool,
 }
 
 /// Whether an expansion stands inside double quotes.
@@ -66,7 +67,7 @@ impl Reader<'_> {
             _ => scan.expands || scan.braces,
         };
         let word = if expands { Word::Expanding(written.clone()) } else { Word::Literal(scan.text) };
-        Ok(ReadWord { word, quoted: scan.quoted, written })
+        Ok(ReadWord { word, quoted: scan.quoted, disputed: scan.disputed, written })
     }
 
     /// Takes the next character, which must be there.
@@ -286,6 +287,8 @@ impl Reader<'_> {
     fn ansi(&mut self, scan: &mut Scan) -> Result<(), Unparsed> {
         self.at += 1;
         scan.quoted = true;
+        // A shell that does not know `$'…'` takes it for a `$` and what stands in the quotes.
+        scan.disputed = true;
         loop {
             match self.next_quoted()? {
                 '\'' => return Ok(()),

@@ -36,6 +36,8 @@ pub(super) struct Reader<'a> {
 pub(super) struct ReadWord {
     pub(super) word: Word,
     pub(super) quoted: bool,
+    /// Whether some shells take it for another text.
+    pub(super) disputed: bool,
     pub(super) written: String,
 }
 
@@ -177,11 +179,11 @@ impl<'a> Reader<'a> {
             match (self.peek(), self.second()) {
                 (None | Some('\n' | ';' | ')' | '|'), _) => break,
                 (Some('&'), Some('>')) => {
-                    self.redirection(&mut command)?;
+                    self.redirection(&mut command, None)?;
                     shells_differ = true;
                 }
                 (Some('&'), _) => break,
-                (Some('<' | '>'), Some(next)) if next != '(' => self.redirection(&mut command)?,
+                (Some('<' | '>'), Some(next)) if next != '(' => self.redirection(&mut command, None)?,
                 (Some('('), _) if command.is_empty() => break,
                 _ => {
                     let read = self.word()?;
@@ -189,7 +191,7 @@ impl<'a> Reader<'a> {
                     if redirects && read.sets_descriptor() {
                         return Err(Unparsed::Construct);
                     } else if redirects && read.is_descriptor() {
-                        self.redirection(&mut command)?;
+                        self.redirection(&mut command, Some(&read.written))?;
                     } else if shells_differ {
                         // A shell that does not know `&>` ends the command there, and this begins another.
                         return Err(Unparsed::Construct);
@@ -199,6 +201,7 @@ impl<'a> Reader<'a> {
                         if ended || matches!(read.written.as_str(), "{" | "}") {
                             return Err(Unparsed::Construct);
                         }
+                        command.disputed |= read.disputed;
                         command.add(read.word)?;
                     } else if let Some(at) = timed.iter().position(|option| *option == read.word.text()) {
                         timed = &timed[at + 1..];
@@ -210,6 +213,11 @@ impl<'a> Reader<'a> {
                     }
                 }
             }
+        }
+        // A test goes on behind `&&`, and what stands there is not a command.
+        let is_closed = command.arguments.last().is_some_and(|last| last.text() == "]]");
+        if command.name() == Some("[[") && !is_closed {
+            return Err(Unparsed::Construct);
         }
         if !command.is_empty() {
             self.push(command)?;
@@ -260,6 +268,7 @@ impl<'a> Reader<'a> {
                     return Ok(true);
                 }
                 self.at = mark;
+                command.disputed |= read.disputed;
                 command.program = Some(read.word);
                 Ok(false)
             }
@@ -298,7 +307,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn redirection(&mut self, command: &mut SimpleCommand) -> Result<(), Unparsed> {
+    fn redirection(&mut self, command: &mut SimpleCommand, descriptor: Option<&str>) -> Result<(), Unparsed> {
         const OPERATORS: [&str; 12] =
             ["&>>", "&>", "<<<", "<<-", "<<", "<>", "<&", ">>", ">|", ">&", "<", ">"];
         let Some(operator) = OPERATORS.into_iter().find(|operator| self.take(operator)) else {
@@ -311,10 +320,28 @@ impl<'a> Reader<'a> {
         }
         self.blanks();
         let target = self.word()?;
+        let is_input = match descriptor {
+            Some(number) => number.trim_start_matches('0').is_empty(),
+            None => operator.starts_with('<'),
+        };
+        if is_input {
+            let input = match operator {
+                "<<" | "<<-" => Input::Document(self.line.documents.len()),
+                "<<<" => Input::Text(target.word.clone()),
+                _ => Input::Elsewhere,
+            };
+            // Of several the last counts, and for some shells all of them.
+            command.input = if command.input == Input::Inherited { input } else { Input::Elsewhere };
+            command.disputed |= target.disputed;
+        }
         match operator {
-            "<<" | "<<-" => self.here_document(command, target, operator == "<<-")?,
-            "<<<" => command.input = Input::Text(target.word),
+            "<<" | "<<-" => self.here_document(target, operator == "<<-")?,
+            "<<<" => {}
             "<" => command.reads.push(target.word),
+            "<>" => {
+                command.reads.push(target.word.clone());
+                command.writes.push(target.word);
+            }
             "<&" | ">&" if is_duplicate(target.word.text()) => {}
             // Some shells expand this target again after its quotes are gone, and some end it after a first `-`.
             "<&" | ">&" if target.word.text().contains(['$', '`']) || target.word.text().starts_with('-') => {
@@ -326,16 +353,13 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn here_document(
-        &mut self,
-        command: &mut SimpleCommand,
-        delimiter: ReadWord,
-        tabs_stripped: bool,
-    ) -> Result<(), Unparsed> {
+    fn here_document(&mut self, delimiter: ReadWord, tabs_stripped: bool) -> Result<(), Unparsed> {
+        if delimiter.disputed {
+            return Err(Unparsed::Construct);
+        }
         let Word::Literal(text) = delimiter.word else { return Err(Unparsed::Construct) };
         let number = self.line.documents.len();
         self.line.documents.push(Word::Expanding(String::new()));
-        command.input = Input::Document(number);
         self.pending.push(Pending { number, delimiter: text, quoted: delimiter.quoted, tabs_stripped });
         Ok(())
     }

@@ -1,14 +1,16 @@
 //! Commands that run other commands, opened up.
 //!
-//! An option that is not known here may change what runs, so the command that has it is opaque. What interpreters, build tools
-//! and scripts do is not looked into: only the sandbox bounds it.
+//! An option that is not known here may change what runs, so the command that has it is opaque; so is a word that only the running
+//! shell knows, where it could be such an option. A file of the agent's that is called like a wrapper is a program of its own. What
+//! interpreters, build tools and scripts do is not looked into: only the sandbox bounds it.
 
 use std::collections::VecDeque;
 
 use super::builtins::is_told;
+use super::launchers::{is_unclear, launched};
 use super::options::run_commands;
-use super::reader::is_name;
-use super::{Assignment, DEPTH_MAX, Input, Opening, PARTS_MAX, SimpleCommand, Unparsed, Word, open_text};
+use super::shells::{eval, is_script, is_shell, operands, shell, trap};
+use super::{Assignment, DEPTH_MAX, Git, Opening, PARTS_MAX, SimpleCommand, Unparsed, Word, open_text, sed};
 
 /// How a program names the command that it runs.
 struct Wrapper {
@@ -101,14 +103,9 @@ const XARGS: Wrapper = Wrapper {
     ..PLAIN
 };
 
-const SHELLS: [&str; 18] = [
-    "sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "lksh", "oksh", "pdksh", "rksh", "ash", "rbash",
-    "rzsh", "yash", "posh", "hush", "osh",
-];
-
 /// Programs that run commands in ways that are not read here.
 #[rustfmt::skip]
-const OPAQUE: [&str; 137] = [
+const OPAQUE: [&str; 141] = [
     "parallel", "script", "su", "runuser", "pkexec", "flock", "chroot", "unshare", "nsenter", "systemd-run",
     "taskset", "chrt", "numactl", "strace", "ltrace", "tmux", "screen", "at", "batch", "crontab", "entr",
     "watch", "proxychains", "proxychains4", "torsocks", "fakeroot", "gdb", "lldb", "valgrind", "perf",
@@ -124,12 +121,8 @@ const OPAQUE: [&str; 137] = [
     "eatmydata", "fakechroot", "proot", "schroot", "bwrap", "firejail", "tini", "dumb-init", "tsocks",
     "torify", "trickle", "ip", "rr", "heaptrack", "memusage", "sotruss", "uftrace", "trace-cmd",
     "gdbserver", "qemu-x86_64", "qemu-aarch64", "box64", "wine", "coreutils", "gchroot",
+    "logsave", "socat", "sem", "nix-shell",
 ];
-
-/// Whether the program is a shell.
-pub(in crate::gate) fn is_shell(name: &str) -> bool {
-    SHELLS.contains(&name)
-}
 
 /// Opens a command up, and puts it and everything that it runs into the list.
 pub(super) fn open(
@@ -141,37 +134,47 @@ pub(super) fn open(
     if depth >= DEPTH_MAX {
         return Err(Unparsed::TooDeep);
     }
-    let found = contents(&command, documents);
+    let mut found = contents(&command, documents);
+    if found.opening == Opening::Opened && !command.is_installed() {
+        found.opening = Opening::Plain;
+    } else if found.opening == Opening::Opened && command.disputed && !found.texts.is_empty() {
+        found.opening = Opening::Opaque;
+    }
     if opened.len() >= PARTS_MAX {
         return Err(Unparsed::TooMany);
     }
+    let launched = command.launched;
     opened.push(SimpleCommand { opening: found.opening, ..command });
+    let inside = opened.len();
     for text in found.texts {
         open_text(&text, depth + 1, opened)?;
     }
     for inner in found.commands {
         open(inner, documents, depth + 1, opened)?;
     }
+    for inner in &mut opened[inside..] {
+        inner.launched = inner.launched.max(launched);
+    }
     Ok(())
 }
 
 /// What a command runs.
-struct Contents {
-    opening: Opening,
-    texts: Vec<String>,
-    commands: Vec<SimpleCommand>,
+pub(super) struct Contents {
+    pub(super) opening: Opening,
+    pub(super) texts: Vec<String>,
+    pub(super) commands: Vec<SimpleCommand>,
 }
 
 impl Contents {
-    const fn nothing(opening: Opening) -> Self {
+    pub(super) const fn nothing(opening: Opening) -> Self {
         Contents { opening, texts: Vec::new(), commands: Vec::new() }
     }
 
-    fn text(text: &str) -> Self {
+    pub(super) fn text(text: &str) -> Self {
         Contents { texts: vec![text.to_owned()], ..Contents::nothing(Opening::Opened) }
     }
 
-    fn of_word(word: &Word) -> Self {
+    pub(super) fn of_word(word: &Word) -> Self {
         word.literal().map_or(Contents::nothing(Opening::Opaque), Contents::text)
     }
 }
@@ -186,12 +189,7 @@ fn contents(command: &SimpleCommand, documents: &[Word]) -> Contents {
         "xargs" | "gxargs" => xargs(command),
         "find" | "gfind" => find(command),
         "eval" => eval(command),
-        "trap" => match operands(command) {
-            // One word may become an action and a signal.
-            [action] if action.literal().is_none() => Contents::nothing(Opening::Opaque),
-            [action, _, ..] if !action.text().starts_with('-') => Contents::of_word(action),
-            _ => Contents::nothing(Opening::Plain),
-        },
+        "trap" => trap(command),
         "source" | "." if !operands(command).first().is_some_and(is_script) => {
             Contents::nothing(Opening::Opaque)
         }
@@ -202,7 +200,7 @@ fn contents(command: &SimpleCommand, documents: &[Word]) -> Contents {
         _ if is_opaque(name, command) => Contents::nothing(Opening::Opaque),
         _ => match WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name)) {
             Some(wrapper) => wrapped(wrapper, command),
-            None => Contents::nothing(Opening::Plain),
+            None => Contents { commands: launched(command), ..Contents::nothing(Opening::Plain) },
         },
     }
 }
@@ -210,14 +208,19 @@ fn contents(command: &SimpleCommand, documents: &[Word]) -> Contents {
 /// Whether the program runs commands in ways that are not read here, or is one that only the running system knows.
 fn is_opaque(name: &str, command: &SimpleCommand) -> bool {
     let is_loader = ["ld-linux", "ld-musl", "ld.so", "ld64.so"].iter().any(|loader| name.starts_with(loader));
-    let is_told = is_told(name, &command.arguments) || run_commands(name, &command.arguments);
+    let is_told = is_told(name, &command.arguments)
+        || run_commands(command)
+        || is_unclear(command)
+        || Git::of(command).is_some_and(|git| !git.is_known)
+        || (matches!(name, "sed" | "gsed") && !sed::only_edits(&command.arguments));
     OPAQUE.contains(&name) || is_loader || is_told || !command.program.as_ref().is_some_and(is_script)
 }
 
 fn wrapped(wrapper: &Wrapper, command: &SimpleCommand) -> Contents {
     let Some(rest) = wrapper.rest(&command.arguments) else { return Contents::nothing(Opening::Opaque) };
     let Some((program, arguments)) = rest.words.split_first() else {
-        return Contents::nothing(Opening::Plain);
+        // With some options a program that raises rights then starts a shell.
+        return Contents::nothing(if wrapper.judged { Opening::Opaque } else { Opening::Plain });
     };
     let inner = SimpleCommand {
         program: Some(program.clone()),
@@ -226,6 +229,7 @@ fn wrapped(wrapper: &Wrapper, command: &SimpleCommand) -> Contents {
         piped: command.piped,
         reads: command.reads.clone(),
         input: command.input.clone(),
+        disputed: command.disputed,
         ..SimpleCommand::default()
     };
     let opening = if wrapper.judged { Opening::Plain } else { Opening::Opened };
@@ -262,9 +266,7 @@ impl Wrapper {
                 words.pop_front();
             } else if is_option {
                 self.letters(&text, &mut words, &mut rest)?;
-            } else if let Some((name, value)) = text.split_once('=').filter(|_| self.assigns)
-                && is_name(name)
-            {
+            } else if let Some((name, value)) = text.split_once('=').filter(|_| self.assigns) {
                 let value = Word::Literal(value.to_owned());
                 rest.assignments.push(Assignment { name: name.to_owned(), value });
                 words.pop_front();
@@ -334,10 +336,15 @@ fn split(text: &str, words: &mut VecDeque<Word>) -> Option<()> {
     Some(())
 }
 
+/// What `xargs` reads, in its place among the words.
+const READ: &str = "…";
+
 fn xargs(command: &SimpleCommand) -> Contents {
     let Some(rest) = XARGS.rest(&command.arguments) else { return Contents::nothing(Opening::Opaque) };
     let replaced = |word: &Word| match (&rest.replaced, word) {
-        (Some(mark), Word::Literal(text)) if text.contains(mark.as_str()) => Word::Expanding(text.clone()),
+        (Some(mark), Word::Literal(text)) if text.contains(mark.as_str()) => {
+            Word::Expanding(text.replace(mark.as_str(), READ))
+        }
         _ => word.clone(),
     };
     let mut words: Vec<Word> = rest.words.iter().map(replaced).collect();
@@ -345,12 +352,16 @@ fn xargs(command: &SimpleCommand) -> Contents {
         return Contents::nothing(Opening::Plain);
     }
     if rest.replaced.is_none() {
-        words.push(Word::Expanding("…".to_owned()));
+        words.push(Word::Expanding(READ.to_owned()));
     }
     let program = words.remove(0);
-    let assignments = command.assignments.clone();
-    let inner =
-        SimpleCommand { program: Some(program), arguments: words, assignments, ..SimpleCommand::default() };
+    let inner = SimpleCommand {
+        program: Some(program),
+        arguments: words,
+        assignments: command.assignments.clone(),
+        disputed: command.disputed,
+        ..SimpleCommand::default()
+    };
     Contents { commands: vec![inner], ..Contents::nothing(Opening::Opened) }
 }
 
@@ -377,63 +388,10 @@ fn find(command: &SimpleCommand) -> Contents {
                 program: Some(program.clone()),
                 arguments: arguments.to_vec(),
                 assignments: command.assignments.clone(),
+                disputed: command.disputed,
                 ..SimpleCommand::default()
             });
         }
     }
     found
-}
-
-/// The arguments after `--`, where that comes first.
-fn operands(command: &SimpleCommand) -> &[Word] {
-    match command.arguments.split_first() {
-        Some((first, rest)) if first.text() == "--" => rest,
-        _ => &command.arguments,
-    }
-}
-
-/// Whether the word names a file, and not an open descriptor or something that is not known.
-fn is_script(word: &Word) -> bool {
-    word.literal().is_some_and(|path| !path.starts_with("/dev/") && !path.starts_with("/proc/"))
-}
-
-fn eval(command: &SimpleCommand) -> Contents {
-    let literal: Option<Vec<&str>> = operands(command).iter().map(Word::literal).collect();
-    literal.map_or(Contents::nothing(Opening::Opaque), |words| Contents::text(&words.join(" ")))
-}
-
-/// A shell runs a text, a script, or what it reads.
-fn shell(command: &SimpleCommand, documents: &[Word]) -> Contents {
-    const LONG: [&str; 6] = ["--login", "--norc", "--noprofile", "--posix", "--verbose", "--restricted"];
-    let mut runs_text = false;
-    let mut reads_input = false;
-    let mut words = command.arguments.iter();
-    let operand = loop {
-        let Some(word) = words.next() else { break None };
-        let Some(text) = word.literal() else { return Contents::nothing(Opening::Opaque) };
-        match text {
-            "--" | "-" => break words.next(),
-            _ if LONG.contains(&text) => {}
-            _ if text.starts_with("--") => return Contents::nothing(Opening::Opaque),
-            _ if text.starts_with(['-', '+']) => {
-                runs_text |= text.contains('c');
-                reads_input |= text.contains('s');
-                for _ in text.chars().filter(|c| matches!(c, 'o' | 'O')) {
-                    words.next();
-                }
-            }
-            _ => break Some(word),
-        }
-    };
-    match operand {
-        Some(text) if runs_text => Contents::of_word(text),
-        Some(script) if !reads_input && is_script(script) => Contents::nothing(Opening::Plain),
-        _ => match &command.input {
-            Input::Document(number) => {
-                documents.get(*number).map_or(Contents::nothing(Opening::Opaque), Contents::of_word)
-            }
-            Input::Text(word) => Contents::of_word(word),
-            Input::Elsewhere => Contents::nothing(Opening::Opaque),
-        },
-    }
 }

@@ -1,7 +1,7 @@
 //! Well-known programs and what they do.
 
-use super::{Deed, Touch, git, plain_host, url_host};
-use crate::gate::command::{SimpleCommand, Word, is_shell};
+use super::{Deed, git, paths, plain_host, url_host};
+use crate::gate::command::{Opening, SimpleCommand, Word, is_shell};
 use crate::gate::rule::RuleKind;
 
 /// Programs that reach the host that is their first operand, or that stands in an address.
@@ -12,7 +12,7 @@ const NETWORK: [&str; 26] = [
 ];
 
 /// Programs that run other people's code, or code that the agent wrote.
-const INTERPRETERS: [&str; 63] = [
+const INTERPRETERS: [&str; 66] = [
     "python",
     "pypy",
     "node",
@@ -76,6 +76,27 @@ const INTERPRETERS: [&str; 63] = [
     "dc",
     "gnuplot",
     "sqlite3",
+    "docker",
+    "podman",
+    "nerdctl",
+];
+
+/// Programs that do what their first word says, and nothing else.
+const VERB_FIRST: [&str; 14] = [
+    "npm",
+    "pnpm",
+    "bun",
+    "cargo",
+    "uv",
+    "poetry",
+    "gh",
+    "kubectl",
+    "helm",
+    "terraform",
+    "tofu",
+    "twine",
+    "gem",
+    "hatch",
 ];
 
 /// Programs with the words that make them publish.
@@ -168,7 +189,8 @@ pub(in crate::gate) fn runs_code(command: &SimpleCommand) -> bool {
         ["/bin/", "/sbin/", "/usr/", "/opt/homebrew/"].iter().any(|directory| path.starts_with(directory))
     };
     let is_script = program.text().contains('/') && !is_system(program.text());
-    is_script || name == "." || is_shell(name) || INTERPRETERS.contains(&unversioned)
+    let is_told = matches!(name, "sed" | "gsed") && command.opening == Opening::Opaque;
+    is_script || is_told || name == "." || is_shell(name) || INTERPRETERS.contains(&unversioned)
 }
 
 pub(super) fn deeds(name: &str, command: &SimpleCommand, deeds: &mut Vec<Deed>) {
@@ -176,13 +198,12 @@ pub(super) fn deeds(name: &str, command: &SimpleCommand, deeds: &mut Vec<Deed>) 
         git::deeds(command, deeds);
     }
     if !matches!(name, "echo" | "printf") {
-        named_paths(command, deeds);
+        paths::named(command, deeds);
     }
-    writes(name, command, deeds);
+    paths::written(name, command, deeds);
     reached(name, command, deeds);
     for (kind, table) in [(RuleKind::Publish, PUBLISH.as_slice()), (RuleKind::Deploy, DEPLOY.as_slice())] {
-        if let Some(row) = table.iter().find(|row| row[0] == name && in_order(&row[1..], &command.arguments))
-        {
+        if let Some(row) = table.iter().find(|row| row[0] == name && says(&row[1..], command)) {
             let text = if command.arguments.iter().all(|word| word.literal().is_some()) {
                 Word::Literal(command.to_string())
             } else {
@@ -193,39 +214,23 @@ pub(super) fn deeds(name: &str, command: &SimpleCommand, deeds: &mut Vec<Deed>) 
     }
 }
 
-/// Whether the words stand among the arguments, in this order.
-fn in_order(words: &[&str], arguments: &[Word]) -> bool {
-    let mut arguments = arguments.iter();
-    words.iter().all(|word| arguments.any(|argument| argument.literal() == Some(word)))
+/// Whether the words stand among the arguments, in this order; where one may be the verb that is not known, they may.
+fn says(words: &[&str], command: &SimpleCommand) -> bool {
+    let name = command.name().unwrap_or_default();
+    let is_hidden = command.hides_its_verb() || (!VERB_FIRST.contains(&name) && command.may_be_told());
+    let mut arguments = command.arguments.iter();
+    let stand = words.iter().all(|word| arguments.any(|argument| argument.literal() == Some(word)));
+    stand || (is_hidden && !words.is_empty())
 }
 
-/// Every argument may be a path that is read: `x`, `--file=x`, `@x`, and `-x` after `--`.
-fn named_paths(command: &SimpleCommand, deeds: &mut Vec<Deed>) {
-    let mut options_ended = false;
-    for word in &command.arguments {
-        let text = word.text();
-        let text = text.split_once('=').map_or(text, |(_, value)| value);
-        let text = text.strip_prefix('@').unwrap_or(text);
-        let is_option = text.starts_with('-') && text == word.text() && !options_ended;
-        options_ended |= word.text() == "--";
-        if text.is_empty() || is_option {
-            continue;
-        }
-        let word = match word {
-            Word::Literal(_) => Word::Literal(text.to_owned()),
-            Word::Expanding(_) => Word::Expanding(text.to_owned()),
-        };
-        deeds.push(Deed::path(RuleKind::Read, word, Touch::Named));
-    }
-}
-
-fn operands(command: &SimpleCommand) -> Vec<&Word> {
+/// What does not stand among the options.
+pub(super) fn operands(command: &SimpleCommand) -> Vec<&Word> {
     let dashes = command.arguments.iter().position(|word| word.text() == "--");
     let (before, after) = command.arguments.split_at(dashes.unwrap_or(command.arguments.len()));
     before.iter().filter(|word| !word.text().starts_with('-')).chain(after.iter().skip(1)).collect()
 }
 
-fn has_letter(command: &SimpleCommand, letters: &[char]) -> bool {
+pub(super) fn has_letter(command: &SimpleCommand, letters: &[char]) -> bool {
     let is_cluster = |text: &&str| text.starts_with('-') && !text.starts_with("--");
     command.arguments.iter().map(Word::text).filter(is_cluster).any(|text| text.contains(letters))
 }
@@ -234,55 +239,6 @@ fn has_letter(command: &SimpleCommand, letters: &[char]) -> bool {
 pub(in crate::gate) fn is_recursive(command: &SimpleCommand) -> bool {
     let long = command.arguments.iter().any(|word| word.text() == "--recursive");
     long || has_letter(command, &['r', 'R'])
-}
-
-fn writes(name: &str, command: &SimpleCommand, deeds: &mut Vec<Deed>) {
-    let operands = operands(command);
-    let how = if name == "mv" || is_recursive(command) { Touch::Tree } else { Touch::Named };
-    let written: Vec<Word> = match name {
-        "rm" | "rmdir" | "unlink" | "shred" | "tee" | "touch" | "mkdir" | "truncate" | "mkfifo" | "mv"
-        | "patch" => operands.into_iter().cloned().collect(),
-        "chmod" | "chown" | "chgrp" => operands.into_iter().skip(1).cloned().collect(),
-        "sed" | "perl" if has_letter(command, &['i']) => operands.into_iter().cloned().collect(),
-        "cp" | "ln" | "install" | "rsync" => copied(command, &operands),
-        "dd" => operands.into_iter().filter_map(|word| after(word, "of=")).collect(),
-        "curl" | "wget" | "sort" => output_option(command),
-        _ => Vec::new(),
-    };
-    deeds.extend(written.into_iter().map(|word| Deed::path(RuleKind::Write, word, how)));
-}
-
-/// The last operand, and what it holds afterwards if it is a directory.
-fn copied(command: &SimpleCommand, operands: &[&Word]) -> Vec<Word> {
-    let mut arguments = command.arguments.iter();
-    let named = arguments.find_map(|word| after(word, "--target-directory="));
-    let next = || command.arguments.iter().skip_while(|word| word.text() != "-t").nth(1).cloned();
-    let Some(target) = named.or_else(next).or_else(|| operands.last().map(|word| (*word).clone())) else {
-        return Vec::new();
-    };
-    let inside = operands.iter().filter_map(|word| {
-        let name = word.literal()?.trim_end_matches('/').rsplit('/').next()?;
-        Some(Word::Literal(format!("{}/{name}", target.literal()?)))
-    });
-    let inside: Vec<Word> = inside.collect();
-    std::iter::once(target.clone()).chain(inside).collect()
-}
-
-fn after(word: &Word, prefix: &str) -> Option<Word> {
-    match word {
-        Word::Literal(text) => text.strip_prefix(prefix).map(|rest| Word::Literal(rest.to_owned())),
-        Word::Expanding(text) => text.strip_prefix(prefix).map(|rest| Word::Expanding(rest.to_owned())),
-    }
-}
-
-fn output_option(command: &SimpleCommand) -> Vec<Word> {
-    let is_option = |word: &Word| matches!(word.text(), "-o" | "-O" | "--output" | "--output-document");
-    let pairs = command.arguments.windows(2).filter(|pair| is_option(&pair[0])).map(|pair| pair[1].clone());
-    let joined = command
-        .arguments
-        .iter()
-        .filter_map(|word| after(word, "--output=").or_else(|| after(word, "--output-document=")));
-    pairs.chain(joined).collect()
 }
 
 /// Hosts in addresses count for every program; a bare host only where the program takes one.

@@ -1,8 +1,8 @@
 //! Command lines: every command in them is judged, and so is what it does.
 
 use super::{Because, Beyond, Clause, Judge, Note, Part, Verdict, names};
-use crate::gate::command::{Assignment, Opening, SimpleCommand, Word, parse};
-use crate::gate::deeds::{Deed, Git, Object, Touch, configured, deeds, runs_code};
+use crate::gate::command::{Assignment, Git, Launched, Opening, SimpleCommand, Word, parse};
+use crate::gate::deeds::{Deed, Object, Touch, deeds, runs_code};
 use crate::gate::paths::{Spot, locate, protected};
 use crate::gate::pattern::{Fit, Pattern, wildcard};
 use crate::gate::risk::{self, Risk};
@@ -19,40 +19,37 @@ impl Judge<'_> {
         let commands = match parse(line) {
             Ok(commands) => commands,
             Err(why) => {
-                let verdict = self.unknown(line, Because::Unparsed { why });
+                let verdict = unknown(self.mentioned(line).first(), Because::Unparsed { why });
                 return (vec![verdict.part(line)], Risk::Medium, Vec::new());
             }
         };
         let mut directories: Directories = vec![Some(cwd.to_owned())];
         let mut parts = Vec::new();
+        let is_known = |command: &SimpleCommand| command.opening != Opening::Opaque;
+        let mentioned = if commands.iter().all(is_known) { Vec::new() } else { self.mentioned(line) };
         for command in &commands {
-            let verdict = self.command(line, command, &directories);
+            let verdict = self.command(&mentioned, command, &directories);
             parts.push(verdict.part(&command.to_string()));
             follow(command, &mut directories);
         }
         if parts.is_empty() {
-            parts.push(self.unknown(line, Because::Default { clause: Clause::Shell }).part(line));
+            let because = Because::Default { clause: Clause::Shell };
+            parts.push(unknown(self.mentioned(line).first(), because).part(line));
         }
         (parts, risk::of_commands(&commands, &directories), notes(&commands))
     }
 
-    /// Judges what cannot be known: denied if it mentions what a deny rule is about, else asked about.
-    fn unknown(&self, line: &str, because: Because) -> Verdict {
+    /// The deny rules about programs that the line names anywhere.
+    fn mentioned(&self, line: &str) -> Vec<&Rule> {
+        let texts = [line.to_owned(), unquoted(line)];
+        let is_named =
+            |rule: &&Rule| rule.pattern().is_none_or(|pattern| mentions(&texts, pattern.program()));
         let denies = self.rules(RuleKind::Shell).filter(|rule| rule.effect() == Effect::Deny);
-        for rule in denies {
-            match rule.pattern() {
-                None => return Verdict::rule(rule),
-                Some(pattern) if mentions(line, pattern.program()) => {
-                    return Verdict::new(Effect::Deny, Because::Mentions { id: rule.id().to_owned() });
-                }
-                Some(_) => {}
-            }
-        }
-        Verdict::new(Effect::Ask, because)
+        denies.filter(is_named).collect()
     }
 
-    fn command(&self, line: &str, command: &SimpleCommand, directories: &Directories) -> Verdict {
-        let (shell, allowed_by) = self.run(line, command);
+    fn command(&self, mentioned: &[&Rule], command: &SimpleCommand, directories: &Directories) -> Verdict {
+        let (shell, allowed_by) = self.run(mentioned, command);
         let deeds = deeds(command);
         let others = deeds.iter().filter_map(|deed| self.deed(deed, allowed_by, directories));
         let beyond = variables(command).map(|name| beyond(Beyond::Variable { name }));
@@ -60,15 +57,24 @@ impl Judge<'_> {
         let all: Vec<Verdict> = std::iter::once(shell).chain(others).chain(beyond).collect();
         let worst = all.iter().map(|verdict| verdict.effect).max();
         let first = all.into_iter().find(|verdict| Some(verdict.effect) == worst);
-        first.unwrap_or(Verdict::ask(Clause::Shell))
+        match first.unwrap_or(Verdict::ask(Clause::Shell)) {
+            Verdict { effect: Effect::Deny, because: Because::Rule { id, .. } }
+                if command.launched == Launched::Perhaps =>
+            {
+                Verdict::new(Effect::Ask, Because::MayMatch { id })
+            }
+            verdict => verdict,
+        }
     }
 
     /// Judges a command as a command, by the rules for commands.
-    fn run(&self, line: &str, command: &SimpleCommand) -> (Verdict, Option<&Rule>) {
+    fn run(&self, mentioned: &[&Rule], command: &SimpleCommand) -> (Verdict, Option<&Rule>) {
         let mut milder = None;
         let mut allowed_by = None;
+        let readings = readings(command);
         for rule in self.rules(RuleKind::Shell) {
-            let fit = rule.pattern().map_or(Fit::Yes, |pattern| fit(pattern, command, rule.effect()));
+            let fit =
+                rule.pattern().map_or(Fit::Yes, |pattern| fit(pattern, command, &readings, rule.effect()));
             match (rule.effect(), fit) {
                 (_, Fit::No) | (Effect::Allow, Fit::Maybe) => {}
                 (Effect::Deny, Fit::Yes) => return (Verdict::rule(rule), None),
@@ -81,9 +87,20 @@ impl Judge<'_> {
             }
         }
         let verdict = match (milder, command.opening) {
-            (_, Opening::Opaque) => self.unknown(line, Because::Opaque),
+            (milder, Opening::Opaque) => {
+                // What a rule says about this very program was judged word by word.
+                let is_other = |rule: &&&Rule| {
+                    rule.pattern()
+                        .is_none_or(|pattern| command.name().is_none_or(|name| pattern.program() != name))
+                };
+                let unknown = unknown(mentioned.iter().find(is_other), Because::Opaque);
+                if unknown.effect == Effect::Deny { unknown } else { milder.unwrap_or(unknown) }
+            }
             (Some(milder), _) => milder,
             (None, Opening::Opened) => Verdict::new(Effect::Allow, Because::Opened),
+            (None, Opening::Plain) if command.launched != Launched::No => {
+                Verdict::new(Effect::Allow, Because::Opened)
+            }
             (None, Opening::Plain) => allowed_by.map_or(Verdict::ask(Clause::Shell), Verdict::rule),
         };
         (verdict, allowed_by)
@@ -171,39 +188,36 @@ const fn beyond(what: Beyond) -> Verdict {
 /// The variables and options of a command that can change what runs.
 fn variables(command: &SimpleCommand) -> Option<String> {
     let declares = matches!(command.name(), Some("export" | "declare" | "typeset" | "readonly" | "local"));
-    let declared = command.arguments.iter().filter(|_| declares).filter_map(|word| {
-        let (name, _) = word.text().split_once('=')?;
-        let value = word.literal().and_then(|text| text.split_once('='));
-        let value =
-            value.map_or(Word::Expanding(String::new()), |(_, value)| Word::Literal(value.to_owned()));
-        Some(Assignment { name: name.trim_end_matches('+').to_owned(), value })
-    });
+    let declared = command.arguments.iter().filter(|_| declares).filter_map(Assignment::declared);
     let dangerous = command.assignments.iter().cloned().chain(declared).find(Assignment::is_dangerous);
-    let option = || configured(command).filter(|_| command.name() == Some("git"));
-    dangerous.map(|set| set.name).or_else(|| option().map(str::to_owned))
+    let option = || Git::of(command)?.configuration.map(str::to_owned);
+    dangerous.map(|set| set.name).or_else(option)
 }
 
-/// How far a command fits a pattern. Rules that restrict also see through options that stand before a subcommand, through a
-/// shell that runs a script, and through a tool that runs a command in an environment.
-fn fit(pattern: &Pattern, command: &SimpleCommand, effect: Effect) -> Fit {
+/// The command as rules that restrict see it too: without options that stand before a subcommand, and as the script that a shell
+/// runs.
+fn readings(command: &SimpleCommand) -> Vec<SimpleCommand> {
+    let git = Git::of(command).map(|git| command.with_arguments(git.words.to_vec()));
+    git.into_iter().chain(command.script()).collect()
+}
+
+/// How far a command fits a pattern.
+fn fit(pattern: &Pattern, command: &SimpleCommand, readings: &[SimpleCommand], effect: Effect) -> Fit {
     let plain = pattern.fits_command(command);
     if effect == Effect::Allow {
         return if pattern.means_program_of(command) { plain } else { Fit::No };
     }
-    if plain == Fit::Yes {
-        return plain;
+    let seen = readings.iter().map(|reading| pattern.fits_command(reading)).max().unwrap_or(Fit::No);
+    plain.max(seen).max(past_options(pattern, command))
+}
+
+/// What cannot be known is denied if it mentions what a deny rule is about, else asked about.
+fn unknown(mentioned: Option<&&Rule>, because: Because) -> Verdict {
+    match mentioned {
+        Some(rule) if rule.pattern().is_none() => Verdict::rule(rule),
+        Some(rule) => Verdict::new(Effect::Deny, Because::Mentions { id: rule.id().to_owned() }),
+        None => Verdict::new(Effect::Ask, because),
     }
-    let git = Git::of(command).filter(|_| command.name() == Some("git"));
-    let git = git.map(|git| command.with_arguments(git.words()));
-    let readings = git.into_iter().chain(command.script());
-    let seen = readings.map(|reading| pattern.fits_command(&reading)).max().unwrap_or(Fit::No);
-    // Behind options any word may be the program.
-    let launched = command.launched().into_iter().enumerate().map(|(at, reading)| {
-        let before = command.arguments.len() - reading.arguments.len() - 1;
-        let surely = at == 0 && command.arguments[..before].iter().all(|word| !word.text().starts_with('-'));
-        pattern.fits_command(&reading).min(if surely { Fit::Yes } else { Fit::Maybe })
-    });
-    plain.max(seen).max(launched.max().unwrap_or(Fit::No)).max(past_options(pattern, command))
 }
 
 /// Whether the pattern's words stand in order behind options, some of which may have values.
@@ -225,18 +239,17 @@ fn fit_deed(pattern: &Pattern, deed: &Deed, effect: Effect, directories: &Direct
         Object::Host(None) if pattern.text() == "*" => Fit::Yes,
         Object::Host(None) => Fit::Maybe,
         Object::Words(words) => pattern.fits_words(words),
+        Object::Path { word, .. } if effect != Effect::Allow && word.glob().is_some() => {
+            let literal = Word::Literal(word.text().to_owned());
+            let may = |spot: Spot| !matches!(spot, Spot::Inside(path) if !pattern.may_meet(&path));
+            if spots(&literal, directories).into_iter().any(may) { Fit::Maybe } else { Fit::No }
+        }
         Object::Path { word, how } => {
             let fits =
                 spots(word, directories).into_iter().map(|spot| fit_spot(pattern, &spot, *how, effect));
             // What allows must hold wherever the command may be; what restricts, anywhere.
             let fit = if effect == Effect::Allow { fits.min() } else { fits.max() };
-            let fit = fit.unwrap_or(Fit::No);
-            // Nearly every word that expands could become any path; only a write of one is worth asking for.
-            if fit == Fit::Maybe && deed.kind == RuleKind::Read && word.literal().is_none() {
-                Fit::No
-            } else {
-                fit
-            }
+            fit.unwrap_or(Fit::No)
         }
     }
 }
@@ -250,8 +263,11 @@ fn fit_spot(pattern: &Pattern, spot: &Spot, how: Touch, effect: Effect) -> Fit {
         return Fit::of(pattern.matches_path(path));
     }
     // The workspace's own place on the machine is not known, so an absolute path may lead into it.
-    let tails = path.match_indices('/').filter(|_| path.starts_with('/')).map(|(at, _)| &path[at + 1..]);
-    let covered = pattern.covers_path(path) || tails.into_iter().any(|tail| pattern.covers_path(tail));
+    let is_rooted = path.starts_with(['/', '~']);
+    if path.starts_with('~') && path.contains(['*', '?', '[', '{', '$', '`', '"', '\'', '\\']) {
+        return Fit::Maybe;
+    }
+    let covered = pattern.covers_path(path) || (is_rooted && pattern.covers_path_below(path));
     match (covered, how) {
         (true, _) => Fit::Yes,
         (false, Touch::Tree) if pattern.reaches_below(path) => Fit::Maybe,
@@ -289,11 +305,15 @@ fn follow(command: &SimpleCommand, directories: &mut Directories) {
     }
 }
 
-/// Whether the text holds the program's name as a word, quotes, backslashes and continued lines aside.
-fn mentions(line: &str, program: &str) -> bool {
+/// The text without quotes, backslashes and ends of continued lines.
+fn unquoted(line: &str) -> String {
     let joined = line.replace("\\\n", "");
-    let unquoted: String = joined.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
-    [line, unquoted.as_str()].iter().any(|text| {
+    joined.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect()
+}
+
+/// Whether one of the texts holds the program's name as a word.
+fn mentions(texts: &[String], program: &str) -> bool {
+    texts.iter().any(|text| {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let found = text.match_indices(program).any(|(at, _)| {
             !text[..at].ends_with(is_part) && !text[at + program.len()..].starts_with(is_part)
