@@ -18,6 +18,7 @@ mod wrappers;
 use serde::{Deserialize, Serialize};
 
 pub(super) use git::Git;
+pub(super) use launchers::is_verb;
 pub(super) use shells::is_shell;
 
 /// The longest line that is looked at, in characters.

@@ -84,7 +84,7 @@ pub(super) fn deeds(command: &SimpleCommand) -> Vec<Deed> {
     // What an opened command names are the words of the commands inside, which stand in the list themselves.
     if command.opening == Opening::Opened {
         if command.name() == Some("xargs") {
-            paths::named(command, &mut deeds);
+            paths::named_by_xargs(command, &mut deeds);
         }
         return deeds;
     }

@@ -330,25 +330,26 @@ pub(super) fn wildcard(pattern: &str, text: &str) -> bool {
     if !pattern.contains(['*', '?']) {
         return pattern == text;
     }
-    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
-    let (mut p, mut t) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
-        match pattern.get(p) {
+    let (mut pattern, mut text) = (pattern, text);
+    let mut star: Option<(&str, &str)> = None;
+    while let Some(c) = text.chars().next() {
+        match pattern.chars().next() {
             Some('*') => {
-                star = Some((p, t));
-                p += 1;
+                pattern = &pattern[1..];
+                star = Some((pattern, text));
             }
-            Some(c) if *c == '?' || *c == text[t] => {
-                p += 1;
-                t += 1;
+            Some(wanted) if wanted == '?' || wanted == c => {
+                pattern = &pattern[wanted.len_utf8()..];
+                text = &text[c.len_utf8()..];
             }
-            _ => match star {
+            _ => {
                 // The star is read again, and takes one character more.
-                Some((at, from)) => (p, t) = (at, from + 1),
-                None => return false,
-            },
+                let Some((behind, from)) = star else { return false };
+                let from = &from[from.chars().next().map_or(0, char::len_utf8)..];
+                star = Some((behind, from));
+                (pattern, text) = (behind, from);
+            }
         }
     }
-    pattern[p..].iter().all(|c| *c == '*')
+    pattern.chars().all(|c| c == '*')
 }

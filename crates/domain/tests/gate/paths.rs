@@ -69,6 +69,9 @@ fn c11_a_path_that_is_attached_to_an_option_is_one() {
     ] {
         check(&rules, line, Deny);
     }
+    for line in ["uniq a locked/x", "shuf -olocked/x a", "iconv -o locked/x a", "xxd -r a locked/x"] {
+        check(&rules, line, Deny);
+    }
     for line in ["tar -xf a", "unzip a", "find . -delete"] {
         check(&rules, line, Ask);
     }
@@ -126,8 +129,26 @@ fn c11_a_path_that_only_the_shell_knows_is_asked_about_where_a_rule_may_be_about
     let rules = [allow(Shell, "*"), deny(Write, "keep/**")];
     check(&rules, "rm k*", Ask);
     check(&rules, "rm *.o", Allow);
+    // What a patch changes stands in the patch.
+    for line in ["patch -p1 < d", "git apply d", "git -C sub apply d"] {
+        check(&rules, line, Ask);
+    }
     // Where no rule is about paths nothing changes.
     check(&[allow(Shell, "*")], "cat $x", Allow);
+}
+
+#[test]
+fn c11_a_rule_about_everything_inside_allows_no_command_to_write_outside() {
+    let rules = [allow(Shell, "*"), allow(Write, "**")];
+    for line in
+        ["rm ../x", "echo a > ../x", "cd ..; rm x", "git -C .. rm x", "rm ~/x", "echo a > ~/x", "rm /x"]
+    {
+        check(&rules, line, Ask);
+    }
+    for line in ["rm x", "echo a > sub/x", "cd sub; rm x"] {
+        check(&rules, line, Allow);
+    }
+    check(&[allow(Shell, "*"), allow(Write, "/tmp/**")], "rm /tmp/x", Allow);
 }
 
 #[test]

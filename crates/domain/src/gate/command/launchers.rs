@@ -24,6 +24,12 @@ pub(super) fn is_unclear(command: &SimpleCommand) -> bool {
     LAUNCHERS.iter().any(is_launcher) && command.hides_its_verb()
 }
 
+/// Whether the word is this verb of the program, which may know it by its beginning too.
+pub(in crate::gate) fn is_verb(name: &str, word: &Word, verb: &str) -> bool {
+    let Some(text) = word.literal() else { return false };
+    text == verb || (name == "npm" && text.len() > 1 && verb.starts_with(text))
+}
+
 /// What the tool runs, read from each word that may be the program.
 pub(super) fn launched(command: &SimpleCommand) -> Vec<SimpleCommand> {
     let is_launcher = |launcher: &&Launcher| command.name() == Some(launcher.0);
@@ -31,7 +37,8 @@ pub(super) fn launched(command: &SimpleCommand) -> Vec<SimpleCommand> {
         if verb.is_empty() {
             return Some((0, *operands));
         }
-        let at = command.arguments.iter().position(|word| word.text() == *verb)?;
+        let name = command.name().unwrap_or_default();
+        let at = command.arguments.iter().position(|word| is_verb(name, word, verb))?;
         Some((at + 1, *operands))
     });
     let Some((begin, operands)) = found else { return Vec::new() };

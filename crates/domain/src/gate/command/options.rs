@@ -20,7 +20,7 @@ const fn row(
 }
 
 #[rustfmt::skip]
-const ROWS: [Row; 57] = [
+const ROWS: [Row; 55] = [
     row(&["fd", "fdfind"], &[], "xX", &["--exec", "--exec-batch"]),
     row(&["tar", "gtar", "bsdtar"], &[], "IFT", &[
         "--to-command", "--checkpoint-action", "--use-compress-program", "--info-script", "--new-volume-script",
@@ -51,11 +51,9 @@ const ROWS: [Row; 57] = [
     row(&["pnpm"], &["dlx"], "c", &["--shell-mode"]),
     row(&["git"], &["bisect", "run"], "", &[]),
     row(&["git"], &["submodule", "foreach"], "", &[]),
-    row(&["git"], &["filter-branch"], "", &[]),
-    row(&["git"], &["merge-index"], "", &[]),
-    row(&["git"], &["remote-ext"], "", &[]),
-    row(&["git"], &["remote-fd"], "", &[]),
-    row(&["git"], &["for-each-repo"], "", &[]),
+    row(&["git"], &["fast-import"], "", &["--export-marks", "--export-pack-edges", "--allow-unsafe-features"]),
+    row(&["git"], &["fast-export"], "", &["--export-marks"]),
+    row(&["git"], &["interpret-trailers"], "", &["--in-place"]),
     row(&["git"], &["rebase"], "x", &["--exec"]),
     row(&["git"], &["difftool"], "x", &["--extcmd"]),
     row(&["git"], &["grep"], "O", &["--open-files-in-pager"]),
@@ -84,12 +82,20 @@ const ROWS: [Row; 57] = [
     row(&["git"], &["checkout-index"], "", &["--prefix"]),
 ];
 
+/// Subcommands of git that run what they are told, or write it where they are told.
+#[rustfmt::skip]
+const GIT: [&str; 13] = [
+    "filter-branch", "merge-index", "merge-file", "merge-one-file", "mailinfo", "mailsplit", "remote-ext", "remote-fd",
+    "for-each-repo", "credential-store", "instaweb", "p4", "svn",
+];
+
 /// Whether the program is told by its options to run a command, or may be by a word that is not known.
 pub(super) fn run_commands(command: &SimpleCommand) -> bool {
     let Some(name) = command.name() else { return false };
     let git = Git::of(command);
     let arguments = git.as_ref().map_or(&command.arguments[..], |git| git.words);
-    ROWS.iter().filter(|row| row.names.contains(&name)).any(|row| row.fits(arguments))
+    let is_told = git.as_ref().and_then(Git::subcommand).is_some_and(|subcommand| GIT.contains(&subcommand));
+    is_told || ROWS.iter().filter(|row| row.names.contains(&name)).any(|row| row.fits(arguments))
 }
 
 impl Row {

@@ -76,6 +76,7 @@ pub(super) fn deeds(command: &SimpleCommand, deeds: &mut Vec<Deed>) {
             let file = configured(git.arguments());
             deeds.extend(file.map(|file| Deed::path(RuleKind::Write, file, Touch::Named)));
         }
+        "apply" => deeds.push(Deed::path(RuleKind::Write, super::paths::here(), Touch::Tree)),
         "rm" | "mv" | "checkout" | "restore" | "clean" => {
             for word in operands(&git) {
                 let is_elsewhere = !git.directories.is_empty();

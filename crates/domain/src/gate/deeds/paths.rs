@@ -13,7 +13,7 @@ const LETTERS_MAX: usize = 16;
 const OUTPUTS: [(&[&str], &str, &[&str]); 6] = [
     (&["curl"], "o", &["--output", "--output-dir", "--dump-header", "--cookie-jar"]),
     (&["wget"], "OPo", &["--output-document", "--output-file", "--directory-prefix"]),
-    (&["sort", "gsort"], "o", &["--output"]),
+    (&["sort", "gsort", "shuf", "iconv"], "o", &["--output"]),
     (&["cp", "mv", "ln", "install"], "t", &["--target-directory"]),
     (&["gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "rustc"], "o", &["--output"]),
     (&["find", "gfind"], "", &["-fprint", "-fprint0", "-fprintf", "-fls"]),
@@ -43,6 +43,12 @@ pub(super) fn named(command: &SimpleCommand, deeds: &mut Vec<Deed>) {
     }
 }
 
+/// What `xargs` itself reads; the other words are those of the command that it runs.
+pub(super) fn named_by_xargs(command: &SimpleCommand, deeds: &mut Vec<Deed>) {
+    let files = values(command, "a", &["--arg-file"]);
+    deeds.extend(files.into_iter().map(|word| Deed::path(RuleKind::Read, word, Touch::Named)));
+}
+
 /// The path in `@path`.
 fn bare(text: &str) -> &str {
     text.strip_prefix('@').unwrap_or(text)
@@ -70,6 +76,7 @@ pub(super) fn written(name: &str, command: &SimpleCommand, deeds: &mut Vec<Deed>
         "rm" | "rmdir" | "unlink" | "shred" | "tee" | "touch" | "mkdir" | "truncate" | "mkfifo" | "mv"
         | "patch" => operands.into_iter().cloned().collect(),
         "chmod" | "chown" | "chgrp" => operands.into_iter().skip(1).cloned().collect(),
+        "uniq" | "xxd" => operands.into_iter().skip(1).cloned().collect(),
         "sed" | "gsed" | "perl" if is_in_place(command) => operands.into_iter().cloned().collect(),
         "cp" | "ln" | "install" | "rsync" => copied(command, &operands),
         "dd" => operands.into_iter().filter_map(|word| after(word, "of=")).collect(),
@@ -78,6 +85,10 @@ pub(super) fn written(name: &str, command: &SimpleCommand, deeds: &mut Vec<Deed>
     let outputs = OUTPUTS.iter().filter(|(names, ..)| names.contains(&name));
     let outputs = outputs.flat_map(|(_, letters, long)| values(command, letters, long));
     deeds.extend(written.into_iter().chain(outputs).map(|word| Deed::path(RuleKind::Write, word, how)));
+    // What it changes stands in what it reads.
+    if name == "patch" {
+        deeds.push(Deed::path(RuleKind::Write, here(), Touch::Tree));
+    }
     if matches!(name, "tar" | "gtar" | "bsdtar" | "unzip") {
         archive(name, command, deeds);
     }
@@ -86,6 +97,11 @@ pub(super) fn written(name: &str, command: &SimpleCommand, deeds: &mut Vec<Deed>
         let below = operands_before_options(command).cloned();
         deeds.extend(below.map(|word| Deed::path(RuleKind::Write, word, Touch::Tree)));
     }
+}
+
+/// The directory that a command is run in.
+pub(super) fn here() -> Word {
+    Word::Literal(".".to_owned())
 }
 
 fn operands_before_options(command: &SimpleCommand) -> impl Iterator<Item = &Word> {
@@ -99,7 +115,6 @@ fn is_in_place(command: &SimpleCommand) -> bool {
 
 /// What unpacks may write everything below the directory that it is told, and what packs writes the archive.
 fn archive(name: &str, command: &SimpleCommand, deeds: &mut Vec<Deed>) {
-    let here = Word::Literal(".".to_owned());
     let (letters, long): (&str, &[&str]) = if name == "unzip" { ("d", &[]) } else { ("C", &["--directory"]) };
     let first = command.arguments.first().map_or("", Word::text);
     let is_told = |letters: &[char], long: &[&str]| {
@@ -110,7 +125,7 @@ fn archive(name: &str, command: &SimpleCommand, deeds: &mut Vec<Deed>) {
     };
     if name == "unzip" || is_told(&['x'], &["--ex", "--ge"]) {
         let told = values(command, letters, long);
-        let below = if told.is_empty() { vec![here] } else { told };
+        let below = if told.is_empty() { vec![here()] } else { told };
         deeds.extend(below.into_iter().map(|word| Deed::path(RuleKind::Write, word, Touch::Tree)));
     }
     if name != "unzip" && is_told(&['c', 'r', 'u', 'A'], &["--cr", "--ap", "--up", "--cat", "--de"]) {

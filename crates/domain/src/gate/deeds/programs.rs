@@ -1,7 +1,7 @@
 //! Well-known programs and what they do.
 
 use super::{Deed, git, paths, plain_host, url_host};
-use crate::gate::command::{Opening, SimpleCommand, Word, is_shell};
+use crate::gate::command::{Opening, SimpleCommand, Word, is_shell, is_verb};
 use crate::gate::rule::RuleKind;
 
 /// Programs that reach the host that is their first operand, or that stands in an address.
@@ -219,7 +219,7 @@ fn says(words: &[&str], command: &SimpleCommand) -> bool {
     let name = command.name().unwrap_or_default();
     let is_hidden = command.hides_its_verb() || (!VERB_FIRST.contains(&name) && command.may_be_told());
     let mut arguments = command.arguments.iter();
-    let stand = words.iter().all(|word| arguments.any(|argument| argument.literal() == Some(word)));
+    let stand = words.iter().all(|word| arguments.any(|argument| is_verb(name, argument, word)));
     stand || (is_hidden && !words.is_empty())
 }
 

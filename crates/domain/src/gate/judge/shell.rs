@@ -110,10 +110,10 @@ impl Judge<'_> {
     fn deed(&self, deed: &Deed, allowed_by: Option<&Rule>, directories: &Directories) -> Option<Verdict> {
         let mut allowed = None;
         let mut asked = None;
+        let places = places(deed, directories);
         for rule in self.rules(deed.kind) {
-            let fit = rule
-                .pattern()
-                .map_or(Fit::Yes, |pattern| fit_deed(pattern, deed, rule.effect(), directories));
+            let fit =
+                rule.pattern().map_or(Fit::Yes, |pattern| fit_deed(pattern, deed, &places, rule.effect()));
             match (rule.effect(), fit) {
                 (_, Fit::No) | (Effect::Allow, Fit::Maybe) => {}
                 (Effect::Deny, Fit::Yes) => return Some(Verdict::rule(rule)),
@@ -233,20 +233,31 @@ fn past_options(pattern: &Pattern, command: &SimpleCommand) -> Fit {
     if is_program && begins_with_option && any && stands { Fit::Maybe } else { Fit::No }
 }
 
-fn fit_deed(pattern: &Pattern, deed: &Deed, effect: Effect, directories: &Directories) -> Fit {
-    match &deed.object {
-        Object::Host(Some(host)) => Fit::of(pattern.matches_host(host)),
-        Object::Host(None) if pattern.text() == "*" => Fit::Yes,
-        Object::Host(None) => Fit::Maybe,
-        Object::Words(words) => pattern.fits_words(words),
-        Object::Path { word, .. } if effect != Effect::Allow && word.glob().is_some() => {
-            let literal = Word::Literal(word.text().to_owned());
-            let may = |spot: Spot| !matches!(spot, Spot::Inside(path) if !pattern.may_meet(&path));
-            if spots(&literal, directories).into_iter().any(may) { Fit::Maybe } else { Fit::No }
+/// Where the path of a deed may lead.
+struct Places {
+    spots: Vec<Spot>,
+    /// The same where the shell finds it by a pattern, which is read as it stands.
+    globs: Option<Vec<Spot>>,
+}
+
+fn places(deed: &Deed, directories: &Directories) -> Places {
+    let Object::Path { word, .. } = &deed.object else { return Places { spots: Vec::new(), globs: None } };
+    let globs = word.glob().map(|glob| spots(&Word::Literal(glob.to_owned()), directories));
+    Places { spots: spots(word, directories), globs }
+}
+
+fn fit_deed(pattern: &Pattern, deed: &Deed, places: &Places, effect: Effect) -> Fit {
+    match (&deed.object, &places.globs) {
+        (Object::Host(Some(host)), _) => Fit::of(pattern.matches_host(host)),
+        (Object::Host(None), _) if pattern.text() == "*" => Fit::Yes,
+        (Object::Host(None), _) => Fit::Maybe,
+        (Object::Words(words), _) => pattern.fits_words(words),
+        (Object::Path { .. }, Some(globs)) if effect != Effect::Allow => {
+            let may = |spot: &Spot| !matches!(spot, Spot::Inside(path) if !pattern.may_meet(path));
+            if globs.iter().any(may) { Fit::Maybe } else { Fit::No }
         }
-        Object::Path { word, how } => {
-            let fits =
-                spots(word, directories).into_iter().map(|spot| fit_spot(pattern, &spot, *how, effect));
+        (Object::Path { how, .. }, _) => {
+            let fits = places.spots.iter().map(|spot| fit_spot(pattern, spot, *how, effect));
             // What allows must hold wherever the command may be; what restricts, anywhere.
             let fit = if effect == Effect::Allow { fits.min() } else { fits.max() };
             fit.unwrap_or(Fit::No)
@@ -260,7 +271,9 @@ fn fit_spot(pattern: &Pattern, spot: &Spot, how: Touch, effect: Effect) -> Fit {
         Spot::Inside(path) | Spot::Outside(path) => path,
     };
     if effect == Effect::Allow {
-        return Fit::of(pattern.matches_path(path));
+        // What is above the workspace or at home is not in it, however a pattern for the inside reads.
+        let is_named = matches!(spot, Spot::Inside(_)) || path.starts_with('/');
+        return Fit::of(is_named && pattern.matches_path(path));
     }
     // The workspace's own place on the machine is not known, so an absolute path may lead into it.
     let is_rooted = path.starts_with(['/', '~']);
