@@ -15,7 +15,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use runyard_actions::{Action, Runtime};
 use runyard_backend::{
-    Backend, BackendError, BackendInfo, COMMANDS_MAX, Hearing, Journal, Resumes, SecretKeys, Session,
+    Backend, BackendError, BackendInfo, COMMANDS_MAX, Hearing, Journal, Probe, Resumes, SecretKeys, Session,
     SessionSpec, Start,
 };
 use runyard_domain::run::{FailureKind, Task};
@@ -74,10 +74,8 @@ impl Backend for ActionBackend {
         }
     }
 
-    async fn check(&self, profile: &BackendProfile) -> Result<String, BackendError> {
-        if let Some(unknown) = profile.settings.keys().find(|key| *key != PERMISSIONS) {
-            return Err(refused(format!("an action backend knows no setting \"{unknown}\"")));
-        }
+    async fn check(&self, profile: &BackendProfile, _: &Probe) -> Result<String, BackendError> {
+        known_settings(profile)?;
         let offered = self.runtime.actions().filter(|action| self.runtime.exposes(action, SURFACE)).count();
         Ok(match offered {
             1 => "1 action".to_owned(),
@@ -86,7 +84,7 @@ impl Backend for ActionBackend {
     }
 
     async fn open(&self, spec: SessionSpec, journal: Arc<dyn Journal>) -> Result<Session, BackendError> {
-        self.check(&spec.profile).await?;
+        known_settings(&spec.profile)?;
         let opening = opening(&spec.start)?;
         let (Start::Fresh { task, .. } | Start::Resume { task, .. }) = spec.start;
         let Task::Action { action, input } = task else {
@@ -106,6 +104,13 @@ impl Backend for ActionBackend {
             hearing: Hearing::new(receiver),
         };
         Ok(Session { commands, task: tokio::spawn(session.run(opening)) })
+    }
+}
+
+fn known_settings(profile: &BackendProfile) -> Result<(), BackendError> {
+    match profile.settings.keys().find(|key| *key != PERMISSIONS) {
+        Some(unknown) => Err(refused(format!("an action backend knows no setting \"{unknown}\""))),
+        None => Ok(()),
     }
 }
 

@@ -54,8 +54,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use runyard_backend::{
-    Backend, BackendError, BackendInfo, COMMANDS_MAX, HandshakeSpec, Journal, Launch, Resumes, SecretKeys,
-    Session, SessionSpec, Start,
+    Backend, BackendError, BackendInfo, COMMANDS_MAX, HandshakeSpec, Journal, Launch, Probe, Resumes,
+    SecretKeys, Session, SessionSpec, Start,
 };
 use runyard_domain::run::{FailureKind, Task};
 use runyard_domain::{BackendProfile, Sandbox, Wire};
@@ -127,9 +127,10 @@ impl Backend for CodexBackend {
         }
     }
 
-    async fn check(&self, profile: &BackendProfile) -> Result<String, BackendError> {
-        let program = Program::of(profile, std::env::var_os("PATH").as_deref())?;
-        let said = version(&program.path, program.before_server()).await?;
+    async fn check(&self, profile: &BackendProfile, probe: &Probe) -> Result<String, BackendError> {
+        let path = probe.environment.get("PATH").map(OsString::from);
+        let program = Program::of(profile, path.as_deref())?;
+        let said = version(&program.path, program.before_server(), probe).await?;
         if said.starts_with("codex") {
             Ok(said)
         } else {

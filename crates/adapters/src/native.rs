@@ -29,7 +29,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use runyard_backend::{
-    Backend, BackendError, BackendInfo, COMMANDS_MAX, Journal, Resumes, SecretKeys, Session, SessionSpec,
+    Backend, BackendError, BackendInfo, COMMANDS_MAX, Journal, Probe, Resumes, SecretKeys, Session,
+    SessionSpec,
 };
 use runyard_domain::run::FailureKind;
 use runyard_domain::{BackendProfile, Wire};
@@ -109,7 +110,7 @@ impl Backend for NativeBackend {
         }
     }
 
-    async fn check(&self, profile: &BackendProfile) -> Result<String, BackendError> {
+    async fn check(&self, profile: &BackendProfile, _: &Probe) -> Result<String, BackendError> {
         let profile = Profile::read(profile).map_err(unusable)?;
         Ok(format!("{} with {} tools", profile.model, profile.tools.len()))
     }

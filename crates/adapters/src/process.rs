@@ -1,18 +1,16 @@
 //! A process that speaks JSON lines: its input, its output, the end of what it writes to standard error.
 //!
-//! It starts processes only through the port that it is given; the one exception is a bounded `--version`, which runs before
-//! there is a run. It redacts nothing: that is the edge's matter.
+//! It starts processes only through the port that it is given. It redacts nothing: that is the edge's matter.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsStr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use runyard_backend::{BackendError, Custody, Exit, Launch, Process, Processes};
+use runyard_backend::{BackendError, Custody, Exit, Launch, Probe, Process, Processes};
 use runyard_domain::run::FailureKind;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -28,7 +26,7 @@ const TAIL_WAIT: Duration = Duration::from_secs(2);
 /// How long a program may take to say its version.
 const VERSION_WAIT: Duration = Duration::from_secs(20);
 /// How much of what it says then is looked at, in bytes.
-const VERSION_BYTES_MAX: u64 = 1024;
+const VERSION_BYTES_MAX: usize = 1024;
 
 /// A process that speaks JSON lines.
 pub(crate) struct Speaker {
@@ -71,8 +69,7 @@ impl Speaker {
         let _ = tokio::time::timeout(TAIL_WAIT, &mut self.tail_task).await;
         self.tail_task.abort();
         let ended = match exit {
-            Ok(Exit::Code(code)) => format!("exit code {code}"),
-            Ok(Exit::Signal(signal)) => format!("signal {signal}"),
+            Ok(exit) => in_words(exit),
             Err(error) => error.to_string(),
         };
         let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,8 +112,12 @@ static SAID: Mutex<BTreeMap<Identity, String>> = Mutex::new(BTreeMap::new());
 /// How many are remembered.
 const SAID_MAX: usize = 64;
 
-/// What a program says to `--version`, after these arguments: one line, in bounded time, with nothing in its environment but `PATH`.
-pub(crate) async fn version(program: &Path, arguments: &[String]) -> Result<String, BackendError> {
+/// What a program says to `--version`, after these arguments: one line, in bounded time. Nothing that it started is left.
+pub(crate) async fn version(
+    program: &Path,
+    arguments: &[String],
+    probe: &Probe,
+) -> Result<String, BackendError> {
     // With arguments it may be another file that answers.
     let known = program.metadata().ok().filter(|_| arguments.is_empty());
     let known = known.map(|data| (data.dev(), data.ino(), data.size(), data.ctime(), data.ctime_nsec()));
@@ -124,7 +125,7 @@ pub(crate) async fn version(program: &Path, arguments: &[String]) -> Result<Stri
     if let Some(said) = known.and_then(said) {
         return Ok(said);
     }
-    let answer = asked_version(program, arguments).await?;
+    let answer = asked_version(program, arguments, probe).await?;
     if let Some(known) = known {
         let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
         if said.len() >= SAID_MAX {
@@ -135,41 +136,62 @@ pub(crate) async fn version(program: &Path, arguments: &[String]) -> Result<Stri
     Ok(answer)
 }
 
-async fn asked_version(program: &Path, arguments: &[String]) -> Result<String, BackendError> {
+async fn asked_version(program: &Path, arguments: &[String], probe: &Probe) -> Result<String, BackendError> {
     let failed = |why: String| {
         let message = format!("{} --version: {why}", program.display());
         BackendError::new(FailureKind::BackendSpawnFailed, message)
     };
-    let mut command = tokio::process::Command::new(program);
-    command
-        .args(arguments)
-        .arg("--version")
-        .env_clear()
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path))).kill_on_drop(true);
-    let said = tokio::time::timeout(VERSION_WAIT, async {
-        let mut child = command.spawn()?;
-        let mut said = Vec::new();
-        if let Some(stdout) = child.stdout.take() {
-            stdout.take(VERSION_BYTES_MAX).read_to_end(&mut said).await?;
-        }
-        let status = child.wait().await?;
-        std::io::Result::Ok((status, said))
+    let launch = Launch {
+        program: program.to_owned(),
+        arguments: [arguments, &["--version".to_owned()]].concat(),
+        directory: probe.directory.clone(),
+        environment: probe.environment.clone(),
+    };
+    let started = probe.processes.start(launch).await;
+    let Process { stdin, stdout, stderr, mut custody } =
+        started.map_err(|error| failed(error.to_string()))?;
+    drop(stdin);
+    let (mut said, mut complaints) = (Vec::new(), Vec::new());
+    let ended = tokio::time::timeout(VERSION_WAIT, async {
+        tokio::join!(custody.wait(), first_bytes(stdout, &mut said), first_bytes(stderr, &mut complaints)).0
     });
-    match said.await {
-        Err(_) => Err(failed(format!("no answer within {} seconds", VERSION_WAIT.as_secs()))),
+    match ended.await {
+        Err(_) => {
+            let why = format!("no answer within {} seconds", VERSION_WAIT.as_secs());
+            Err(failed(match custody.stop().await {
+                Ok(_) => why,
+                Err(error) => format!("{why}, and {error}"),
+            }))
+        }
         Ok(Err(error)) => Err(failed(error.to_string())),
-        Ok(Ok((status, _))) if !status.success() => Err(failed(status.to_string())),
-        Ok(Ok((_, said))) => {
+        Ok(Ok(Exit::Code(0))) => {
             Ok(String::from_utf8_lossy(&said).lines().next().unwrap_or_default().trim().to_owned())
         }
+        Ok(Ok(exit)) => Err(failed(in_words(exit))),
+    }
+}
+
+/// Reads to the end, since what is not read would hold up who says it, and keeps the beginning.
+async fn first_bytes(from: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) {
+    let Some(mut from) = from else { return };
+    let mut chunk = [0; 1024];
+    while let Ok(read @ 1..) = from.read(&mut chunk).await {
+        let room = VERSION_BYTES_MAX - kept.len();
+        kept.extend_from_slice(&chunk[..read.min(room)]);
+    }
+}
+
+fn in_words(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use runyard_backend::conformance::PlainProcesses;
+
     use super::*;
     use crate::cut::tests::{SECRET, holds_no_part};
 
@@ -205,8 +227,10 @@ mod tests {
         assert_eq!(find("sh", None), None);
         assert_eq!(find("/bin", None), None, "a directory is no program");
         let bash = find("/bin/bash", None).unwrap();
-        assert!(version(&bash, &[]).await.unwrap().starts_with("GNU bash"));
-        let failed = version(Path::new("/bin/false"), &[]).await.unwrap_err();
+        let probe = PlainProcesses::probe();
+        assert!(version(&bash, &[], &probe).await.unwrap().starts_with("GNU bash"));
+        let failed = version(Path::new("/bin/false"), &[], &probe).await.unwrap_err();
         assert_eq!(failed.failure_kind, FailureKind::BackendSpawnFailed);
+        assert!(failed.message.ends_with("exit code 1"), "{failed}");
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use runyard_actions::testing::defined;
 use runyard_actions::{Action, ActionError, Exposure, Idempotency, Runtime, SideEffects, fields};
 use runyard_adapters::ActionBackend;
-use runyard_backend::conformance::{Bench, Decide, Part, Recorder, Scene, Stage, Summary};
+use runyard_backend::conformance::{Bench, Decide, Part, PlainProcesses, Recorder, Scene, Stage, Summary};
 use runyard_backend::{Backend, BackendError, Command, Ending, Resumes, Signal, Start};
 use runyard_domain::gate::{self, Request};
 use runyard_domain::run::{FailureKind, Task, ToolOutcome, TurnOutcome};
@@ -272,9 +272,10 @@ async fn it_says_what_it_is_and_what_was_found() {
     assert_eq!((info.backend_kind, info.protocol), ("action", "runyard-action"));
     assert_eq!((info.resumes, info.asks), (Resumes::Steps, true));
     let profile = part("talk", json!({})).profile;
-    assert_eq!(backend.check(&profile).await.unwrap(), "9 actions");
+    let probe = PlainProcesses::probe();
+    assert_eq!(backend.check(&profile, &probe).await.unwrap(), "9 actions");
     let mut unknown = profile;
     unknown.settings.insert("speed".into(), "fast".into());
-    let error = backend.check(&unknown).await.unwrap_err();
+    let error = backend.check(&unknown, &probe).await.unwrap_err();
     assert_eq!(error.to_string(), "an action backend knows no setting \"speed\"");
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use runyard_adapters::codex::CodexBackend;
-use runyard_backend::conformance::{Decide, Recorder};
+use runyard_backend::conformance::{Decide, PlainProcesses, Recorder};
 use runyard_backend::{Access, Answer, Backend, Command, Ending, GatewayAccess, SecretFile, Signal, Start};
 use runyard_demo_provider::Options;
 use runyard_domain::gate::Request;
@@ -515,10 +515,11 @@ async fn b07_the_model_is_offered_no_search_of_the_web() {
 #[tokio::test]
 async fn c17_a_program_that_is_missing_or_is_not_codex_is_told_before_the_start() {
     let codex = CodexBackend::new();
-    let found = codex.check(&profile(&support::program())).await.unwrap();
+    let probe = PlainProcesses::probe();
+    let found = codex.check(&profile(&support::program()), &probe).await.unwrap();
     assert_eq!(found, "codex-cli 0.166.0");
     for program in ["/nowhere/codex", "no-such-program", "/bin/bash"] {
-        let error = codex.check(&profile(Path::new(program))).await.unwrap_err();
+        let error = codex.check(&profile(Path::new(program)), &probe).await.unwrap_err();
         assert_eq!(error.failure_kind, FailureKind::BackendSpawnFailed, "{error}");
     }
     let error = Codex::new().await.refused(Path::new("/nowhere/codex")).await;

@@ -25,8 +25,8 @@ pub trait Backend: Send + Sync {
     fn info(&self) -> BackendInfo;
 
     /// Checks, before anything starts, that it could: the program is there, the settings make sense. Gives what it found, for
-    /// people (a version, say).
-    async fn check(&self, profile: &BackendProfile) -> Result<String, BackendError>;
+    /// people (a version, say). What it asks its program is asked through `probe`, in bounded time, and leaves nothing.
+    async fn check(&self, profile: &BackendProfile, probe: &Probe) -> Result<String, BackendError>;
 
     /// How to get the program that it starts, where it starts one.
     fn install(&self) -> Option<&'static str> {
@@ -104,6 +104,17 @@ pub enum Resumes {
     Steps,
     /// Not at all.
     Never,
+}
+
+/// How a program is asked what it is, before anything is to run.
+#[derive(Clone)]
+pub struct Probe {
+    /// Where it runs.
+    pub directory: PathBuf,
+    /// Its whole environment.
+    pub environment: BTreeMap<String, String>,
+    /// Starts it.
+    pub processes: Arc<dyn Processes>,
 }
 
 /// All that a backend is given to start.

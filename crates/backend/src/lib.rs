@@ -20,8 +20,8 @@ mod workspaces;
 pub use api_key::{ANTHROPIC_KEY, NoKey, OPENAI_KEY, api_key};
 pub use backend::{
     Access, Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, CommandSender, GatewayAccess,
-    HandshakeSpec, Journal, JournalError, LeftOver, Redaction, Resumes, SecretFile, SecretKeys, Session,
-    SessionSpec, Sight, Start,
+    HandshakeSpec, Journal, JournalError, LeftOver, Probe, Redaction, Resumes, SecretFile, SecretKeys,
+    Session, SessionSpec, Sight, Start,
 };
 pub use hearing::{Heard, Hearing, Steer, Stop};
 pub use processes::{Custody, Exit, Launch, Process, ProcessError, Processes};

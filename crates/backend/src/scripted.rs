@@ -41,7 +41,7 @@ use self::player::{Opening, Player, clip};
 use self::position::Position;
 pub use self::script::{Problem, SCRIPT_BYTES_MAX, STEPS_MAX, Script, ScriptError, TEXT_BYTES_MAX};
 use crate::{
-    Backend, BackendError, BackendInfo, COMMANDS_MAX, Hearing, Journal, Resumes, SecretKeys, Session,
+    Backend, BackendError, BackendInfo, COMMANDS_MAX, Hearing, Journal, Probe, Resumes, SecretKeys, Session,
     SessionSpec, Start,
 };
 
@@ -142,7 +142,7 @@ impl Backend for ScriptedBackend {
         }
     }
 
-    async fn check(&self, profile: &BackendProfile) -> Result<String, BackendError> {
+    async fn check(&self, profile: &BackendProfile, _: &Probe) -> Result<String, BackendError> {
         let (name, script) = self.script(profile).await?;
         let (turns, steps) = script.size();
         Ok(format!("script {name}: {}, {}", counted(turns, "turn"), counted(steps, "step")))

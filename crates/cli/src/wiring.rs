@@ -1,6 +1,7 @@
 //! What the binary is made of: the only place that names concrete parts.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -8,8 +9,10 @@ use runyard::{Runtime, RuntimeBuilder};
 use runyard_adapters::ActionBackend;
 use runyard_adapters::codex::CodexBackend;
 use runyard_adapters::native::NativeBackend;
-use runyard_backend::{Backend, BackendInfo, ScriptedBackend, Scripts};
+use runyard_backend::{Backend, BackendInfo, Probe, ScriptedBackend, Scripts};
 use runyard_domain::BackendProfile;
+use runyard_edge::sandbox::Confinement;
+use runyard_edge::{Supervision, Supervisors};
 use runyard_engine::{Catalog, Engine};
 use runyard_example_tasks as tasks;
 use runyard_redact::Redactor;
@@ -59,6 +62,16 @@ pub(crate) fn backends(home: &Home, configuration: &Configuration) -> anyhow::Re
         Arc::new(NativeBackend::new()),
     ];
     Ok(all.into_iter().map(|backend| (backend.info().backend_kind.to_owned(), backend)).collect())
+}
+
+/// How a command that is no hub asks a program for its version: under custody, as a hub would.
+pub(crate) fn probe() -> Probe {
+    Probe {
+        directory: "/".into(),
+        environment: std::env::var("PATH").map(|path| ("PATH".to_owned(), path)).into_iter().collect(),
+        // Nobody asks later whether something of it is left.
+        processes: Supervisors::new().under(Path::new("/dev/null"), Confinement::None),
+    }
 }
 
 /// What runs can choose from.

@@ -1,6 +1,7 @@
 //! Looking whether a backend profile could be used here: its program, its secrets, what confines it, and whether it answers.
 //!
-//! The program is started once, in the sandbox of a run and in a directory that is gone afterwards, without any secret. Of secrets
+//! The program is asked for its version and started once, in the sandbox of a run and in a directory that is gone afterwards, without
+//! any secret. Of secrets
 //! it is told whether a run could use them, and no value. No provider is called.
 
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use runyard_backend::link::CheckLine;
-use runyard_backend::{Backend, BackendError, BackendInfo, HandshakeSpec};
+use runyard_backend::{Backend, BackendError, BackendInfo, HandshakeSpec, Probe};
 use runyard_checkout::discard;
 use runyard_domain::{BackendProfile, ExecutionPolicy};
 use runyard_redact::{Kind, Redactor};
@@ -51,8 +52,8 @@ pub(crate) async fn check(edge: &Shared, profile: &BackendProfile) -> Vec<CheckL
         return vec![missing("program", "what it says could not be redacted".to_owned(), next)];
     };
     let info = backend.info();
-    let program = program(&**backend, profile).await;
     let in_force = in_force(edge, &info, &place);
+    let program = program(edge, &**backend, profile, &in_force, &place).await;
     let starts = info.command.is_some();
     let handshake = match (starts, program.ok) {
         (false, _) => None,
@@ -68,9 +69,20 @@ pub(crate) async fn check(edge: &Shared, profile: &BackendProfile) -> Vec<CheckL
 }
 
 /// Whether its program is there, and which version.
-async fn program(backend: &dyn Backend, profile: &BackendProfile) -> CheckLine {
+async fn program(
+    edge: &Shared,
+    backend: &dyn Backend,
+    profile: &BackendProfile,
+    in_force: &InForce,
+    place: &Place,
+) -> CheckLine {
     let check = if backend.info().command.is_some() { "program" } else { "backend" };
-    match backend.check(profile).await {
+    let probe = Probe {
+        directory: place.checkout(),
+        environment: environment(edge, place),
+        processes: edge.supervision.under(&place.lock(), in_force.confinement.clone()),
+    };
+    match backend.check(profile, &probe).await {
         Ok(found) => there(check, found),
         Err(error) => {
             let recovery = error.failure_kind.code().row().recovery;

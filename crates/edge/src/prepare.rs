@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use runyard_backend::link::{OpenRun, Report, Stage};
-use runyard_backend::{Access, Backend, JournalError, Launch, failpoint};
+use runyard_backend::{Access, Backend, JournalError, Launch, Probe, failpoint};
 use runyard_checkout::{How, Made};
 use runyard_domain::gate::Preset;
 use runyard_domain::run::{Failure, FailureKind};
@@ -126,7 +126,7 @@ pub(crate) async fn prepare(
     let redactor = redactor(edge, open, places, &root, known)?;
     let safe = |text: &str| redactor.text(Kind::Text, text).into_inner();
 
-    let checked = backend.check(&open.backend_profile).await;
+    let checked = backend.check(&open.backend_profile, &probe(edge, open, places, &root)).await;
     let checked = checked.map_err(|error| Failure::of_backend(error.failure_kind, safe(&error.message)))?;
     note("backend", safe(&checked));
 
@@ -181,6 +181,30 @@ pub(crate) async fn prepare(
     })
 }
 
+/// How the run's program is asked what it is: in the run's sandbox, as far as there is one before there is a checkout, and under its
+/// custody. It calls no hub, so it has no token.
+fn probe(edge: &Shared, open: &OpenRun, places: &Places, root: &Path) -> Probe {
+    let within = sandbox::Places {
+        checkout: places.home(),
+        homes: vec![places.home()],
+        readable: Vec::new(),
+        hidden: vec![root.to_owned()],
+    };
+    let InForce { confinement, .. } = edge.sandboxes.for_run(&open.execution_policy, Needs::Nothing, within);
+    Probe {
+        directory: places.home(),
+        environment: environment_without_hub(edge, open, places),
+        processes: edge.supervision.under(&places.lock(), confinement),
+    }
+}
+
+/// What is in the environment of what is started before the agent is.
+fn environment_without_hub(edge: &Shared, open: &OpenRun, places: &Places) -> BTreeMap<String, String> {
+    let mut environment = environment(edge, open, places);
+    environment.retain(|name, _| !matches!(name.as_str(), "RUNYARD_URL" | "RUNYARD_RUN_TOKEN"));
+    environment
+}
+
 /// Whether a backend that cannot ask may run, under the stricter of the run's preset and the policy's own, as the gate judges; and
 /// what is said of it then.
 fn unasked(bounds: &InForce, open: &OpenRun, policy: Preset) -> Result<String, Failure> {
@@ -209,8 +233,7 @@ fn setup<'a>(
         policy.sandbox = Sandbox::WorkspaceWrite;
     }
     let InForce { confinement, .. } = edge.sandboxes.for_run(&policy, Needs::Nothing, within);
-    let mut environment = environment(edge, open, places);
-    environment.retain(|name, _| !matches!(name.as_str(), "RUNYARD_URL" | "RUNYARD_RUN_TOKEN"));
+    let environment = environment_without_hub(edge, open, places);
     let launch =
         Launch { program: PathBuf::new(), arguments: Vec::new(), directory: places.checkout(), environment };
     let processes = edge.supervision.under(&places.lock(), confinement);

@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use runyard_adapters::codex::{CODEX_KIND, CodexBackend};
 use runyard_backend::conformance::{Bench, Live, Part, Recorder, Scene, Stage};
 use runyard_backend::{
-    Access, Backend, BackendError, BackendInfo, Custody, Exit, HandshakeSpec, Journal, Launch, Process,
-    ProcessError, Processes, Session, SessionSpec, Start,
+    Access, Backend, BackendError, BackendInfo, Custody, Exit, HandshakeSpec, Journal, Launch, Probe,
+    Process, ProcessError, Processes, Session, SessionSpec, Start,
 };
 use runyard_demo_provider::{DemoProvider, Options};
 use runyard_domain::run::Task;
@@ -164,8 +164,8 @@ impl Backend for Watched {
         self.codex.info()
     }
 
-    async fn check(&self, profile: &BackendProfile) -> Result<String, BackendError> {
-        self.codex.check(profile).await
+    async fn check(&self, profile: &BackendProfile, probe: &Probe) -> Result<String, BackendError> {
+        self.codex.check(profile, probe).await
     }
 
     async fn handshake(&self, spec: HandshakeSpec) -> Result<String, BackendError> {

@@ -2,13 +2,13 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::process::{Child, Command};
 
-use crate::{Custody, Exit, Launch, Process, ProcessError, Processes};
+use crate::{Custody, Exit, Launch, Probe, Process, ProcessError, Processes};
 
 /// Starts plain processes and knows which of their groups are still there.
 #[derive(Debug, Default)]
@@ -21,6 +21,16 @@ impl PlainProcesses {
     pub fn left(&self) -> usize {
         let groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         groups.iter().filter(|group| test_kill_process_group(**group).is_ok()).count()
+    }
+
+    /// What a backend asks its program with, in such processes, with the `PATH` of this one.
+    pub fn probe() -> Probe {
+        let path = std::env::var("PATH").map(|path| ("PATH".to_owned(), path));
+        Probe {
+            directory: "/".into(),
+            environment: path.into_iter().collect(),
+            processes: Arc::new(PlainProcesses::default()),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::bench::ScriptedBench;
 use async_trait::async_trait;
 use runyard_backend::conformance::{self, Bench, Part, Scene, Stage};
 use runyard_backend::{
-    Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, Journal, JournalError, Session,
+    Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, Journal, JournalError, Probe, Session,
     SessionSpec, Signal, Start,
 };
 use runyard_domain::BackendProfile;
@@ -60,8 +60,8 @@ impl Backend for FlawedBackend {
         self.inner.info()
     }
 
-    async fn check(&self, profile: &BackendProfile) -> Result<String, BackendError> {
-        self.inner.check(profile).await
+    async fn check(&self, profile: &BackendProfile, probe: &Probe) -> Result<String, BackendError> {
+        self.inner.check(profile, probe).await
     }
 
     async fn open(&self, mut spec: SessionSpec, journal: Arc<dyn Journal>) -> Result<Session, BackendError> {

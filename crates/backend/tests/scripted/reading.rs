@@ -1,5 +1,6 @@
 //! How a script is read.
 
+use runyard_backend::conformance::PlainProcesses;
 use runyard_backend::scripted::{Problem, STEPS_MAX};
 use runyard_backend::{Backend, Script, ScriptError, ScriptedBackend};
 
@@ -71,9 +72,10 @@ async fn a_profile_names_its_script_or_the_file_of_one() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&file, "[[turn]]\n[[turn.step]]\nsay = \"a\"\nrepeat = 3\n").unwrap();
     let path = file.path().to_str().unwrap();
-    let found = backend.check(&profile(&[("script", "shortest")])).await.unwrap();
+    let probe = PlainProcesses::probe();
+    let found = backend.check(&profile(&[("script", "shortest")]), &probe).await.unwrap();
     assert_eq!(found, "script shortest: 1 turn, 1 step");
-    let found = backend.check(&profile(&[("scriptFile", path)])).await.unwrap();
+    let found = backend.check(&profile(&[("scriptFile", path)]), &probe).await.unwrap();
     assert!(found.ends_with(": 1 turn, 3 steps"), "{found}");
     #[rustfmt::skip]
     let refused = [
@@ -84,6 +86,6 @@ async fn a_profile_names_its_script_or_the_file_of_one() {
         (vec![("scripts", "demo")],                   "a scripted backend knows no setting \"scripts\""),
     ];
     for (settings, message) in refused {
-        assert_eq!(backend.check(&profile(&settings)).await.unwrap_err().to_string(), message);
+        assert_eq!(backend.check(&profile(&settings), &probe).await.unwrap_err().to_string(), message);
     }
 }

@@ -11,8 +11,8 @@ use std::time::Instant;
 use async_trait::async_trait;
 use runyard_adapters::codex::{CODEX_KIND, CodexBackend};
 use runyard_backend::{
-    Backend, BackendError, BackendInfo, Custody, Exit, Journal, Launch, Process, ProcessError, Processes,
-    Session, SessionSpec, Workspaces,
+    Backend, BackendError, BackendInfo, Custody, Exit, Journal, Launch, Probe, Process, ProcessError,
+    Processes, Session, SessionSpec, Workspaces,
 };
 use runyard_domain::gate::{Effect, Rule, RuleKind};
 use runyard_domain::{BackendProfile, Workspace};
@@ -111,7 +111,7 @@ impl Backend for PlayedCodex {
         self.0.info()
     }
 
-    async fn check(&self, _: &BackendProfile) -> Result<String, BackendError> {
+    async fn check(&self, _: &BackendProfile, _: &Probe) -> Result<String, BackendError> {
         Ok("codex, played".to_owned())
     }
 

@@ -41,7 +41,7 @@ pub(super) async fn backends(home: &Home) -> Vec<Finding> {
 }
 
 async fn program(what: &str, backend: &dyn Backend, profile: &BackendProfile) -> Finding {
-    match backend.check(profile).await {
+    match backend.check(profile, &wiring::probe()).await {
         Ok(found) => Finding::ok(what, found),
         // Others can be used without it.
         Err(error) => {

@@ -329,14 +329,25 @@ fn read_message(block: &str) -> Message {
 /// agent's commands need not have it.
 pub(crate) fn left_of(run: &str) -> Vec<String> {
     let marker = format!("RUNYARD_RUN_ID={run}");
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let of_run = processes.filter(|entry| {
-        let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-        let directory = std::fs::read_link(entry.path().join("cwd")).unwrap_or_default();
-        environ.windows(marker.len()).any(|window| window == marker.as_bytes())
-            || directory.components().any(|part| part.as_os_str() == run)
-    });
-    of_run.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    processes(|process| {
+        let directory = std::fs::read_link(process.join("cwd")).unwrap_or_default();
+        has_in_environment(process, &marker) || directory.components().any(|part| part.as_os_str() == run)
+    })
+}
+
+/// The processes that have this in their environment.
+pub(crate) fn marked(marker: &str) -> Vec<String> {
+    processes(|process| has_in_environment(process, marker))
+}
+
+fn has_in_environment(process: &Path, marker: &str) -> bool {
+    let environ = std::fs::read(process.join("environ")).unwrap_or_default();
+    environ.windows(marker.len()).any(|window| window == marker.as_bytes())
+}
+
+fn processes(wanted: impl Fn(&Path) -> bool) -> Vec<String> {
+    let all = std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| wanted(&entry.path()));
+    all.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// How often something is done: the default, or fewer or more as the caller of the tests wants.

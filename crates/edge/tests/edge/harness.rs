@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use runyard_backend::link::frames::{Reader, Writer, frames};
 use runyard_backend::link::{FromEdge, OpenRun, Report, Stage, ToEdge, Work};
 use runyard_backend::{
-    Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, Journal, JournalError, Launch,
+    Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, Journal, JournalError, Launch, Probe,
     Process, ProcessError, Processes, Resumes, SecretKeys, Session, SessionSpec, Signal, Start, Workspaces,
 };
 use runyard_domain::gate::{Policy, Request};
@@ -65,7 +65,7 @@ impl Backend for PuppetBackend {
         }
     }
 
-    async fn check(&self, profile: &BackendProfile) -> Result<String, BackendError> {
+    async fn check(&self, profile: &BackendProfile, _: &Probe) -> Result<String, BackendError> {
         assert!(!profile.settings.contains_key("explodes"), "the profile says so");
         match profile.settings.get("missing") {
             None => Ok("puppet 1".to_owned()),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use runyard_backend::conformance::journal::Given;
 use runyard_backend::{
-    Backend, BackendError, BackendInfo, COMMANDS_MAX, Journal, Launch, Process, ProcessError, Processes,
-    Resumes, SecretKeys, Session, SessionSpec,
+    Backend, BackendError, BackendInfo, COMMANDS_MAX, Journal, Launch, Probe, Process, ProcessError,
+    Processes, Resumes, SecretKeys, Session, SessionSpec,
 };
 use runyard_domain::BackendProfile;
 use runyard_edge::Supervision;
@@ -42,7 +42,7 @@ impl Backend for PuppetBackend {
         INFO
     }
 
-    async fn check(&self, _: &BackendProfile) -> Result<String, BackendError> {
+    async fn check(&self, _: &BackendProfile, _: &Probe) -> Result<String, BackendError> {
         Ok("puppet 1".to_owned())
     }
 
