@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use crate::base::{GIT, KEPT};
-use crate::git::{Git, not_started};
+use crate::git::{Git, end, not_started};
 use crate::{Base, CheckoutError, ContentId, Entry, Oid, RelPath, Root, Source};
 
 /// How long the line is at most that stands before an object.
@@ -111,7 +111,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        end(&self.child);
         let _ = self.child.wait();
     }
 }

@@ -1,7 +1,8 @@
 //! The `git` program, run so that it does nothing but what it is asked for.
 //!
 //! An argument vector, an environment of our own, no hooks, no monitor, no transport, no prompt, bounded output, and an end when
-//! somebody wants one. It does not know what the answers mean.
+//! somebody wants one. It does not know what the answers mean, nor who looks after it when this process dies: that is for whoever
+//! says what it is started through.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
@@ -9,11 +10,12 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::CheckoutError;
 
@@ -36,6 +38,19 @@ const ALWAYS: [&str; 6] = [
     "safe.directory=*",
     "gc.auto=0",
 ];
+
+/// What `git` is started through.
+static THROUGH: OnceLock<Vec<OsString>> = OnceLock::new();
+/// How that one says that there is no `git`.
+pub const NO_PROGRAM: u8 = 127;
+
+/// From here on every `git` of this process is started through another program, whose words end where those of `git` begin.
+///
+/// It hands on its standard input and outputs, and how `git` ended, or [`NO_PROGRAM`]. When it is terminated, `git` ended or this
+/// process is gone, it ends only after all that `git` started. Only the first call counts.
+pub fn start_git_through(words: impl IntoIterator<Item = OsString>) {
+    THROUGH.get_or_init(|| words.into_iter().collect());
+}
 
 /// How `git` is called for one repository.
 #[derive(Clone, Debug)]
@@ -94,8 +109,12 @@ impl Git {
 
     /// What is started, with nothing connected yet.
     pub(crate) fn command(&self, arguments: &[impl AsRef<OsStr>]) -> Command {
-        let mut command = Command::new("git");
-        command.args(&self.arguments).args(arguments).env_clear();
+        let mut words =
+            THROUGH.get().into_iter().flatten().map(OsString::as_os_str).chain([OsStr::new("git")]);
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words).args(&self.arguments).args(arguments).env_clear();
+        // Whatever it starts goes with it.
+        command.process_group(0);
         // The directory that this process was started in may be gone, and every path here is absolute.
         command.current_dir("/");
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -127,8 +146,7 @@ impl Git {
     ) -> Result<Answer, CheckoutError> {
         let mut command = self.command(arguments);
         command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() });
-        // Whatever it starts goes with it.
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| not_started(doing, error))?;
         let stdin = child.stdin.take();
         let answered = thread::scope(|scope| {
@@ -137,15 +155,16 @@ impl Git {
                 scope.spawn(move || stdin.write_all(input));
             }
             let answered = listen(&mut child, doing, stop);
-            if answered.is_err()
-                && let Some(group) = Pid::from_raw(child.id().cast_signed())
-            {
-                let _ = kill_process_group(group, Signal::KILL);
+            if answered.is_err() {
+                end(&child);
             }
             answered
         });
         let status = child.wait().map_err(|source| failed(doing, source))?;
         let (output, said) = answered?;
+        if THROUGH.get().is_some() && status.code() == Some(NO_PROGRAM.into()) {
+            return Err(CheckoutError::NoGit);
+        }
         Ok(Answer { success: status.success(), output, said })
     }
 }
@@ -157,6 +176,16 @@ impl Answer {
         let line = &line[..line.len().min(LINE_BYTES_MAX)];
         String::from_utf8_lossy(line).chars().filter(|character| !character.is_control()).collect()
     }
+}
+
+/// Ends it with what it started. It is still to be waited for.
+pub(crate) fn end(child: &Child) {
+    let Some(process) = Pid::from_raw(child.id().cast_signed()) else { return };
+    let _ = match THROUGH.get() {
+        // It knows also what left the group.
+        Some(_) => kill_process(process, Signal::TERM),
+        None => kill_process_group(process, Signal::KILL),
+    };
 }
 
 /// Everything that a child says, until it has said it or somebody stops it.

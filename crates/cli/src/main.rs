@@ -54,6 +54,7 @@ fn main() -> ExitCode {
     if arguments.first().is_some_and(|command| command == runyard_edge::custody::COMMAND) {
         return ExitCode::from(runyard_edge::custody::supervise(arguments.into_iter().skip(1)));
     }
+    runyard_edge::custody::look_after_git();
     let is = |word: &str| arguments.first().is_some_and(|command| command == word);
     runyard::start_logging(if is("up") { "info" } else { "warn" });
     // Whatever may have to be a hub works on all cores.

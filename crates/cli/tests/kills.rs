@@ -14,7 +14,7 @@ use std::path::Path;
 use runyard_backend::failpoint::FAILPOINTS;
 use serde_json::{Value, json};
 
-use support::api::left_of;
+use support::api::{left_by, left_of};
 use support::mortal::{Mortal, chosen, passages};
 use support::{Home, Hub, eventually};
 
@@ -123,12 +123,14 @@ fn killed_at(failpoint: &str, count: u64) -> Option<Known> {
     let (home, workspace) = places();
     let mut known = Known::default();
     let armed = home.command_up().env("RUNYARD_FAILPOINT", &context).spawn().unwrap();
+    let killed = armed.id();
     // It may die before it listens: the next one starts all the same.
     let reached = match Hub::of(armed) {
         Some(hub) => !used(&Mortal::new(&home, &hub), workspace.path(), &mut known),
         None => true,
     };
     finish(&home, workspace.path(), &known, &context);
+    eventually("no git of the killed hub is left", || left_by(killed).is_empty().then_some(()));
     reached.then_some(known)
 }
 
@@ -159,6 +161,7 @@ fn finish(home: &Home, workspace: &Path, known: &Known, context: &str) {
     let runs = api.get("/api/v1/runs").unwrap();
     assert_eq!(runs["runs"].as_array().unwrap().len(), 1, "{context}: one run");
     eventually("nothing of the run is left", || left_of(&run).is_empty().then_some(()));
+    eventually("no git of the hub is left", || left_by(hub.pid()).is_empty().then_some(()));
     assert!(api.get("/api/v1/approvals?state=open").unwrap()["approvals"].as_array().unwrap().is_empty());
     drop(hub);
     let verified = home.run(["log", "verify", "--output", "json"]);

@@ -1,5 +1,5 @@
-//! What is started for a run before its agent is: asking its program for its version. Nothing of it outlives the question,
-//! the run or the hub.
+//! What is started for a run before its agent is: asking its program for its version, and `git` for its checkout. Nothing of it
+//! outlives the question, the run or the hub.
 //!
 //! clause: C17
 //! clause: J05
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use support::api::{Api, left_of, marked};
+use support::api::{Api, left_by, left_of, marked};
 use support::{Home, Hub, eventually};
 
 /// A home with a backend whose program is a script that starts something in the background when it is asked for its version.
@@ -113,4 +113,73 @@ fn c17_a_check_of_a_backend_and_the_doctor_leave_nothing_of_a_program_either() {
     let doctor = wrapped.home.run(["doctor"]);
     assert!(doctor.stdout.contains("codex-cli 9.9"), "{}", doctor.stdout);
     assert_eq!(marked(&wrapped.mark), [""; 0]);
+}
+
+/// A home whose hub finds this `git`, which starts something in the background, out of its group and session, when it is asked about a
+/// workspace, and then does not end.
+fn with_git() -> Wrapped {
+    let wrapped = Wrapped::new("exit 3");
+    let bin = wrapped.home.beside("bin");
+    fs::create_dir(&bin).unwrap();
+    let git = format!("#!/bin/sh\n{} setsid sleep 77 &\nsleep 78\n", wrapped.mark);
+    fs::write(bin.join("git"), git).unwrap();
+    fs::set_permissions(bin.join("git"), Permissions::from_mode(0o755)).unwrap();
+    let script = "[[turn]]\n[[turn.step]]\nsay = \"done\"\n";
+    fs::write(wrapped.home.beside("script.toml"), script).unwrap();
+    let configuration = format!(
+        "[backend.wrapped]\nkind = \"scripted\"\nsettings.scriptFile = {:?}\n[agent.wrapped]\nbackend = \"wrapped\"\n",
+        wrapped.home.beside("script.toml")
+    );
+    fs::write(wrapped.home.path("runyard.toml"), configuration).unwrap();
+    wrapped
+}
+
+fn started_with_git(wrapped: &Wrapped) -> (Hub, Api, String) {
+    let path = format!("{}:{}", wrapped.home.beside("bin").display(), std::env::var("PATH").unwrap());
+    let hub = Hub::of(wrapped.home.command_up().env("PATH", path).spawn().unwrap()).unwrap();
+    let api = Api::owner(&wrapped.home, &hub);
+    api.add_workspace(wrapped.workspace.path());
+    let run = api.start("wrapped", wrapped.workspace.path().to_str().unwrap());
+    eventually("git starts something", || {
+        let left = marked(&wrapped.mark);
+        (!left.is_empty() && left.iter().all(|process| left_by(hub.pid()).contains(process))).then_some(())
+    });
+    (hub, api, run)
+}
+
+#[test]
+fn without_a_git_a_workspace_is_copied_all_the_same() {
+    let wrapped = with_git();
+    let hub = Hub::of(wrapped.home.command_up().env("PATH", "/nowhere").spawn().unwrap()).unwrap();
+    let api = Api::owner(&wrapped.home, &hub);
+    api.add_workspace(wrapped.workspace.path());
+    let run = api.start("wrapped", wrapped.workspace.path().to_str().unwrap());
+    api.until(&run, "completed");
+    let events = api.events(&run);
+    let started = events.iter().find(|event| event["type"] == "run.started").unwrap();
+    assert!(
+        started["payload"]["checks"]["checkout"].as_str().unwrap().starts_with("a private copy"),
+        "{started}"
+    );
+    assert!(events.iter().any(|event| event.to_string().contains("git is not installed")), "{events:?}");
+}
+
+#[test]
+fn j05_a_git_of_a_checkout_and_what_it_started_end_with_a_killed_hub() {
+    let wrapped = with_git();
+    let (hub, _, _) = started_with_git(&wrapped);
+    let killed = hub.pid();
+    drop(hub);
+    wrapped.nothing_is_left();
+    eventually("nothing of the hub is left", || left_by(killed).is_empty().then_some(()));
+}
+
+#[test]
+fn j05_a_git_of_a_checkout_and_what_it_started_end_with_the_run() {
+    let wrapped = with_git();
+    let (hub, api, run) = started_with_git(&wrapped);
+    api.post(&format!("/runs/{run}/cancel"), &json!({}));
+    api.until(&run, "cancelled");
+    wrapped.nothing_is_left();
+    eventually("no git is left", || left_by(hub.pid()).is_empty().then_some(()));
 }

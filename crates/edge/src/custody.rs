@@ -28,12 +28,15 @@
 //! signals pass bubblewrap by: it would take the program with it at once. What a confined program leaves behind is killed with its
 //! namespace as soon as it ends. Where such a sandbox has no network but the gateway, a fourth process of the same binary, the
 //! **forwarder**, runs in it: bubblewrap starts the forwarder, and that one the program.
+//!
+//! The `git` that the edge itself asks is no program of a run and has one supervisor of its own, the **warden**.
 
 mod forwarder;
 mod kin;
 mod lock;
 mod supervisor;
 mod tree;
+mod warden;
 mod wire;
 
 use std::io;
@@ -53,6 +56,7 @@ use tokio::time::timeout;
 pub(crate) use forwarder::forwarder_words;
 pub use lock::wait_until_gone;
 pub use supervisor::supervise;
+pub use warden::look_after_git;
 use wire::{Order, REPORT_BYTES_MAX, Report};
 
 use crate::sandbox::Confinement;

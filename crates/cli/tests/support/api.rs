@@ -335,6 +335,11 @@ pub(crate) fn left_of(run: &str) -> Vec<String> {
     })
 }
 
+/// What is left of what a hub started for itself: `git`, and what that one started.
+pub(crate) fn left_by(hub: u32) -> Vec<String> {
+    marked(&format!("RUNYARD_STARTED_BY={hub}\0"))
+}
+
 /// The processes that have this in their environment.
 pub(crate) fn marked(marker: &str) -> Vec<String> {
     processes(|process| has_in_environment(process, marker))

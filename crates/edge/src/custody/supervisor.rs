@@ -19,6 +19,7 @@ use rustix::process::{
 
 use super::forwarder::{self, FORWARDER};
 use super::tree::Tree;
+use super::warden::{self, WARDEN};
 use super::wire::{self, Report, number_of};
 use super::{COMMAND, lock};
 
@@ -39,6 +40,9 @@ pub fn supervise(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let Some(role) = arguments.next() else { return MISUSED };
     if role == FORWARDER {
         return forwarder::forward(arguments);
+    }
+    if role == WARDEN {
+        return warden::watch_over(arguments);
     }
     let (Some(argument), None) = (arguments.next(), arguments.next()) else { return MISUSED };
     // What a program is given passes through here: no other process of this user looks into it, and no core file holds it. The
