@@ -10,8 +10,9 @@ const VARIABLE: &str = "RUNYARD_FAILPOINT";
 /// Names a file that gets a line for every failpoint that is passed, so that a test knows how often it can kill at each.
 const COUNTS: &str = "RUNYARD_FAILPOINT_COUNTS";
 
-/// Every failpoint: on both sides of what a hub and its edge commit, and of what they do to files and processes during a run. What is
-/// left out is named, with the reason, in `xtask/src/failpoints.rs`.
+/// Every failpoint: on both sides of what a hub and its edge commit, of what puts a file in place, and of what starts a process during a
+/// run of the scripted agent. What is left out is named, with the reason, in `xtask/src/failpoints.rs`: what a checkout does inside one
+/// step of its edge, what codex's adapter keeps, and commands of a person's.
 pub const FAILPOINTS: &[&str] = &[
     "record.commit",
     "record.committed",
