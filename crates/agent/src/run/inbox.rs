@@ -165,3 +165,27 @@ impl StateKey for LaterWords {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_taken_as_far_as_they_can_be_stored_together_and_read_or_given_back_in_their_order() {
+        let word = |letter: &str| Message::user(letter.repeat(2_000));
+        let inbox = Inbox::default();
+        inbox.say(word("a")).unwrap();
+        inbox.say(word("b")).unwrap();
+        // A run whose steps take less than both, and which keeps one already.
+        inbox.begin(7_000, weighing::message(&word("z")));
+        assert_eq!(inbox.say(word("c")), Err(word("c")));
+        assert_eq!((inbox.keep(), inbox.keep()), (vec![word("a")], Vec::new()));
+        inbox.put_first(vec![word("y")]);
+        assert_eq!(inbox.take(), [word("y"), word("b")]);
+        // All of it is read, and one alone may be of any size that a store takes.
+        inbox.say(Message::user("d".repeat(10_000))).unwrap();
+        assert_eq!(inbox.say(Message::user("e")), Err(Message::user("e")));
+        assert_eq!(inbox.keep().len(), 1);
+        assert_eq!(inbox.say(Message::user("e")), Err(Message::user("e")));
+    }
+}
