@@ -23,6 +23,7 @@ mod profile;
 mod question;
 mod session;
 mod told;
+mod words;
 mod workspace;
 
 use std::sync::Arc;

@@ -3,14 +3,17 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use runyard_agent::checkpoint::StepCommit;
 use runyard_agent::run::Inbox;
-use runyard_backend::{Answer, Command, Journal, JournalError, Signal};
+use runyard_agent::state::PersistedState;
+use runyard_backend::{Answer, Command, Journal, JournalError, Redaction, Signal};
 use runyard_domain::CommandId;
 use runyard_domain::gate::Request;
-use runyard_llm::inference::Message;
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+use super::words::Words;
 
 /// So many further turns wait. The hub sends one only when none runs.
 const TURNS_MAX: usize = 8;
@@ -35,9 +38,7 @@ struct Heard {
     turns: VecDeque<(CommandId, String)>,
     /// The turn that runs, and what is said into it.
     turn: CancellationToken,
-    inbox: Arc<Inbox>,
-    /// The words in it, and those that were taken out of it since the last step was recorded.
-    said: VecDeque<CommandId>,
+    words: Words,
     interrupted: bool,
     /// Requests whose answer nobody waits for any more.
     withdrawn: Vec<String>,
@@ -97,33 +98,37 @@ impl Ear {
         answer.await.ok()
     }
 
-    /// A turn begins: what is heard from now on is for it. Nobody may know of the turn before.
-    pub(super) fn begin_turn(&self) {
+    /// A turn begins, or goes on from what is recorded of it: what is heard from now on is for it. Nobody may know of the turn before.
+    pub(super) fn begin_turn(&self, recorded: &PersistedState) {
         let mut heard = self.heard();
         heard.turn = self.stopped.child_token();
-        heard.inbox = Arc::default();
-        heard.said.clear();
+        heard.words.begin(recorded);
         heard.interrupted = false;
     }
 
-    /// The turn waits and will go on: what is said from now on is for then.
+    /// The turn has waited, and goes on.
     pub(super) fn listen_on(&self) {
-        let mut heard = self.heard();
-        heard.inbox = Arc::default();
-        heard.said.clear();
+        self.heard().words.go_on();
     }
 
-    /// The words that the agent has taken: the step that is recorded next holds them.
-    pub(super) fn taken(&self) -> Vec<Signal> {
-        let mut heard = self.heard();
-        let taken = heard.said.len().saturating_sub(heard.inbox.len());
-        heard.said.drain(..taken).map(|command| Signal::Heard { command }).collect()
+    /// The turn is over: what is said now is for none, and what came too late for it is told.
+    pub(super) fn end_turn(&self) -> Vec<Signal> {
+        let late = self.heard().words.end();
+        let settled = late.iter().map(|command| Signal::Heard { command: *command });
+        let told = (!late.is_empty()).then(|| not_said("its turn was over first"));
+        told.into_iter().chain(settled).collect()
+    }
+
+    /// The words that a step holds.
+    pub(super) fn heard_in(&self, step: &StepCommit, redaction: &dyn Redaction) -> Vec<Signal> {
+        let heard = self.heard().words.heard_in(step, redaction);
+        heard.into_iter().map(|command| Signal::Heard { command }).collect()
     }
 
     /// What is cancelled when the turn is interrupted, and what is said into it.
     pub(super) fn turn(&self) -> (CancellationToken, Arc<Inbox>) {
         let heard = self.heard();
-        (heard.turn.clone(), Arc::clone(&heard.inbox))
+        (heard.turn.clone(), heard.words.inbox())
     }
 
     /// Whether the turn that ran was interrupted.
@@ -154,8 +159,7 @@ impl Ear {
                 Command::Interrupt { .. } | Command::Answer { .. } => None,
             };
             if let Err(unheard) = self.hear(command) {
-                let message = format!("not said to the agent: {unheard}");
-                let told = Signal::Error { failure_kind: None, message, retrying: false };
+                let told = not_said(unheard);
                 let settled = of.map(|command| Signal::Heard { command });
                 // The next command may be urgent. Who cannot record it has stopped everything.
                 let ear = Arc::clone(self);
@@ -176,12 +180,7 @@ impl Ear {
                 }
                 heard.turns.push_back((id, text));
             }
-            Command::Steer { id, text } => {
-                let mut heard = self.heard();
-                let said = heard.inbox.say(Message::user(text));
-                said.map_err(|_| "no turn runs, or too much waits to be read already")?;
-                heard.said.push_back(id);
-            }
+            Command::Steer { id, text } => self.heard().words.say(id, text)?,
             Command::Interrupt { .. } => {
                 let mut heard = self.heard();
                 heard.interrupted = true;
@@ -195,6 +194,11 @@ impl Ear {
         }
         Ok(())
     }
+}
+
+fn not_said(why: &str) -> Signal {
+    let message = format!("not said to the agent: {why}");
+    Signal::Error { failure_kind: None, message, retrying: false }
 }
 
 /// Whoever goes away while it waits is forgotten.

@@ -147,7 +147,7 @@ impl LogCheckpoint {
             }
         }
         signals.extend(recorded.map(Signal::Thread));
-        signals.extend(self.ear.taken());
+        signals.extend(self.ear.heard_in(step, self.redaction.as_ref()));
         written.say(&step.messages);
         for note in &step.calls {
             match note {

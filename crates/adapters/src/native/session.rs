@@ -8,7 +8,7 @@ use runyard_agent::checkpoint::Opened;
 use runyard_agent::phase::{RunIdentity, TerminationReason};
 use runyard_agent::plugin::Environment;
 use runyard_agent::run::{self, Begin, Decision, RecordedUsage, RunOutcome, RunParts, RunRecord};
-use runyard_agent::state::UnknownKeyPolicy;
+use runyard_agent::state::{PersistedState, UnknownKeyPolicy};
 use runyard_agent::tool::{ActionTool, Tool};
 use runyard_backend::{Command, Ending, Journal, JournalError, SessionSpec, Signal, Start};
 use runyard_domain::run::{FailureKind, Task, ThreadRecorded, TurnOutcome};
@@ -126,7 +126,7 @@ impl NativeSession {
                 Some(Go::Fresh)
             }
             Turn::GoesOn => {
-                self.ear.begin_turn();
+                self.ear.begin_turn(&self.opened.run_state);
                 let messages = self.opened.messages.len() as u64;
                 let mut resumed = vec![status("resumed", &self)];
                 resumed.extend(broke_off(&self.spec.history, &self.thread, messages));
@@ -173,7 +173,7 @@ impl NativeSession {
         mut batch: Vec<Signal>,
         mut state: BTreeMap<String, Value>,
     ) -> Result<(), JournalError> {
-        self.ear.begin_turn();
+        self.ear.begin_turn(&PersistedState::default());
         let last = self.opened.record.replace(RunRecord::default()).unwrap_or_default();
         self.before = sum(self.before, last.usage);
         state.extend([begins_turn(self.before)]);
@@ -271,7 +271,7 @@ impl NativeSession {
                 (vec![Signal::Ended { ending }], true)
             }
         };
-        self.ear.record([self.ear.withdrawn(), batch].concat()).await?;
+        self.ear.record([self.ear.withdrawn(), self.ear.end_turn(), batch].concat()).await?;
         Ok(over)
     }
 }

@@ -4,6 +4,7 @@
 
 mod bench;
 mod settings;
+mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
