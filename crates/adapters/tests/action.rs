@@ -191,7 +191,7 @@ async fn a_failed_action_ends_the_run_with_its_code() {
 async fn b08_a_denied_action_blocks_the_run() {
     let signals = play(&part("talk", json!({})), Decide::Deny).await;
     let message = "talk was not allowed: the suite says no".to_owned();
-    let ending = Ending::Blocked { code: Code::PermissionDenied, message };
+    let ending = Ending::Blocked { code: Code::PermissionDenied, message, step: None };
     assert_eq!(signals.last(), Some(&Signal::Ended { ending }));
 }
 

@@ -58,6 +58,13 @@ pub enum Signal {
         /// All of it.
         text: String,
     },
+    /// A message that was begun and is never completed. Its pieces do not count, and the agent said nothing with it.
+    BrokeOff {
+        /// The message.
+        item: String,
+        /// What people read in its place.
+        text: String,
+    },
     /// What the agent tells of its thinking, once it is whole.
     Reasoning {
         /// The backend's name for it.
@@ -212,6 +219,9 @@ pub enum Ending {
         code: Code,
         /// What happened.
         message: String,
+        /// The steps of which nobody knows, where that is why and they are over with it: what they did, in a line.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        step: Option<String>,
     },
     /// It ended because it was interrupted or cancelled.
     Cancelled,

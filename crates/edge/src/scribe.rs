@@ -165,7 +165,7 @@ impl Scribe {
     /// The text that came before a signal, and all that is left of the texts that it ends.
     fn ended_by(&mut self, signal: &Signal) -> Vec<Report> {
         let ends = |of: &Of| match (signal, of) {
-            (Signal::Message { item, .. }, Of::Message(name)) => item == name,
+            (Signal::Message { item, .. } | Signal::BrokeOff { item, .. }, Of::Message(name)) => item == name,
             (Signal::ToolResult { call, .. }, Of::Output(name, _)) => call == name,
             (Signal::TurnEnded { .. } | Signal::Ended { .. }, _) => true,
             _ => false,
@@ -195,6 +195,9 @@ impl Scribe {
             },
             Signal::Message { item, text } => {
                 Signal::Message { item: self.name(&item)?, text: self.text(&text) }
+            }
+            Signal::BrokeOff { item, text } => {
+                Signal::BrokeOff { item: self.name(&item)?, text: self.line(&text) }
             }
             Signal::Reasoning { item, text } => {
                 Signal::Reasoning { item: self.name(&item)?, text: self.text(&text) }
@@ -253,7 +256,10 @@ impl Scribe {
             Ending::Failed { failure_kind, message, cause } => {
                 Ending::Failed { failure_kind, message: self.line(&message), cause }
             }
-            Ending::Blocked { code, message } => Ending::Blocked { code, message: self.line(&message) },
+            Ending::Blocked { code, message, step } => {
+                let step = step.map(|step| self.line(&step));
+                Ending::Blocked { code, message: self.line(&message), step }
+            }
             Ending::Died { message } => Ending::Died { message: self.line(&message) },
             Ending::Cancelled => Ending::Cancelled,
         }

@@ -194,7 +194,13 @@ impl Batch<'_> {
             }
             Signal::TurnEnded { outcome } => self.turn_ended(*outcome),
             Signal::Message { item, text } => {
-                let message = MessageCompleted { item: item.clone(), text: text.clone() };
+                let (item, text) = (item.clone(), text.clone());
+                let message = MessageCompleted { item, text, broke_off: false };
+                self.push(RunEvent::MessageCompleted(message), Some("assistant_message"))
+            }
+            Signal::BrokeOff { item, text } => {
+                let (item, text) = (item.clone(), text.clone());
+                let message = MessageCompleted { item, text, broke_off: true };
                 self.push(RunEvent::MessageCompleted(message), Some("assistant_message"))
             }
             Signal::Reasoning { item, text } => {
@@ -465,8 +471,9 @@ impl Batch<'_> {
                 self.push(runtime_error(Some(FailureKind::BackendFailed), message, false), Some("error"))?;
                 self.fail(failure, "failed", Some("terminal_status"))
             }
-            Ending::Blocked { code, message } => {
-                self.fail(Failure::new(*code, message.clone()), "blocked", Some("terminal_status"))
+            Ending::Blocked { code, message, step } => {
+                let failure = Failure::new(*code, message.clone());
+                self.fail_at(step.clone(), failure, "blocked", Some("terminal_status"))
             }
             Ending::Cancelled => {
                 let by = self.run.interrupted_by.clone().unwrap_or_else(|| agent(&self.run));
@@ -487,11 +494,23 @@ impl Batch<'_> {
         terminal_status: &str,
         backend_event: Option<&'static str>,
     ) -> Result<(), EngineError> {
+        self.fail_at(None, failure, terminal_status, backend_event)
+    }
+
+    /// The same with steps that are over, though nobody knows what became of them.
+    fn fail_at(
+        &mut self,
+        over: Option<String>,
+        failure: Failure,
+        terminal_status: &str,
+        backend_event: Option<&'static str>,
+    ) -> Result<(), EngineError> {
         for fact in withdrawn(&self.run) {
             self.push(fact.event, None)?;
         }
         // What nobody knows of is named, also where something else was found first.
-        let step = (failure.code == Code::OutcomeUnknown).then(|| self.run.unknown_steps()).flatten();
+        let open = (failure.code == Code::OutcomeUnknown).then(|| self.run.unknown_steps()).flatten();
+        let step = over.into_iter().chain(open).reduce(|over, open| format!("{over}; {open}"));
         let fact = failed(&self.run, failure, terminal_status, step, self.now);
         self.push(fact.event, backend_event)
     }

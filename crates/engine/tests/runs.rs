@@ -5,7 +5,7 @@
 mod support;
 
 use runyard_backend::link::{FromEdge, Report, ToEdge};
-use runyard_backend::{Command, Resumes, Signal};
+use runyard_backend::{Command, Ending, Resumes, Signal};
 use runyard_domain::run::DecisionScope;
 use runyard_domain::run::{CommandKind, Resolution, RunState, TurnOutcome};
 use runyard_domain::{Actor, Approval, Code, ExecutionPolicy, RunId, SessionId};
@@ -472,6 +472,23 @@ async fn j05_every_step_that_nobody_knows_of_is_named_when_a_run_ends_with_it() 
             "{approval:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn j05_a_step_that_is_over_though_nobody_knows_of_it_is_named_when_its_agent_ends_the_run() {
+    let world = World::default();
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    edge.recorded(&open, 4, vec![call("c1", false), call("c2", false), result("c1")]).await;
+    let step = Some("step c1".to_owned());
+    let ending = Ending::Blocked { code: Code::OutcomeUnknown, message: "nobody knows".into(), step };
+    edge.recorded(&open, 5, vec![Report::Signal(Signal::Ended { ending })]).await;
+    let RunState::Failed { failure } = until(&engine, run, "failed").await.state else { panic!() };
+    assert_eq!(failure.code, Code::OutcomeUnknown);
+    let events = engine.events(run, 0, 100).await.unwrap();
+    let last: Value = serde_json::from_slice(&events.last().unwrap().body).unwrap();
+    assert_eq!(last["payload"]["step"], "step c1; step c2", "with those that are open");
 }
 
 #[tokio::test]

@@ -150,7 +150,7 @@ impl ActionSession {
         }
         let why = answer.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
         let message = report::line(&format!("{} was not allowed{why}", self.action.name()));
-        Err(Broken::Ended(Vec::new(), Ending::Blocked { code: Code::PermissionDenied, message }))
+        Err(Broken::Ended(Vec::new(), Ending::Blocked { code: Code::PermissionDenied, message, step: None }))
     }
 
     /// Follows the action to its end. Given up, it is cancelled.

@@ -30,7 +30,7 @@ pub(super) fn results(messages: &[Arc<Message>], left: Option<&LeftOver>, agent:
 /// What is in the log, with the calls without a result, and those of them that were begun and whose end is still to be told.
 pub(super) fn written(messages: &[Arc<Message>], left: Option<&LeftOver>) -> Written {
     let open: BTreeMap<CallPlace, Arc<ToolCall>> = left_over(messages).into_iter().collect();
-    Written { messages: messages.len() as u64, open, begun: begun(messages, left) }
+    Written { messages: messages.len() as u64, open, begun: begun(messages, left), unknown: Vec::new() }
 }
 
 /// The calls without a result that were begun: nobody knows how far they came.

@@ -1,7 +1,7 @@
 //! The agent's checkpoint inside Runyard: each step is one batch of the run's journal, and so one transaction of its log.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -20,7 +20,6 @@ use serde_json::Value;
 
 use super::ear::{Ear, Recording};
 use super::question::ASK;
-use super::told::BEGUN_ANEW;
 
 /// What belongs to the run, and what to its thread, in the record of a conversation.
 const RUN: &str = "run/";
@@ -29,6 +28,9 @@ const THREAD: &str = "thread/";
 const RECORD: &str = "loop/record";
 /// The answer that is being told, by its name. It is over where messages follow.
 const TOLD: &str = "loop/told";
+
+/// What stands for an answer that will not be completed.
+const BEGUN_ANEW: &str = "[This answer broke off and was begun anew.]";
 
 /// A batch of the journal is one transaction as long as it has at most 128 signals: two for a message, two for a note, and
 /// room for those that come with it.
@@ -51,6 +53,8 @@ pub(super) struct LogCheckpoint {
     pub(super) written: Mutex<Written>,
     /// The step that is being recorded. Whoever waited for it may have gone; what was sent is sent all the same.
     pub(super) sent: tokio::sync::Mutex<Option<Recording>>,
+    /// Whether nobody waited for the end of the last step: then nobody knows whether it is there.
+    pub(super) unsettled: AtomicBool,
 }
 
 /// What is in the log.
@@ -62,6 +66,8 @@ pub(super) struct Written {
     pub(super) open: BTreeMap<CallPlace, Arc<ToolCall>>,
     /// Those of them that were said to begin.
     pub(super) begun: BTreeSet<CallPlace>,
+    /// What those did, in a line, that got a result though nobody knows what became of them.
+    pub(super) unknown: Vec<String>,
 }
 
 /// What messages are called, the same in previews and in the end.
@@ -88,6 +94,11 @@ impl Names {
         let name = self.current();
         self.next.fetch_add(1, Ordering::SeqCst);
         name
+    }
+
+    /// Whether a piece of the message was told.
+    fn is_begun(&self) -> bool {
+        self.told.load(Ordering::SeqCst) == self.next.load(Ordering::SeqCst)
     }
 
     /// Whether this is the first piece of the message to be told.
@@ -122,6 +133,15 @@ impl LogCheckpoint {
         }
         let after = self.written.lock().unwrap_or_else(PoisonError::into_inner).messages;
         vec![tells(&self.thread, after, self.names.current().into()), piece]
+    }
+
+    /// The answer begins anew. Where only thoughts were told of it, or nothing, nobody has seen anything.
+    pub(super) fn begun_anew(&self) -> Vec<Signal> {
+        if !self.names.is_begun() {
+            return Vec::new();
+        }
+        let after = self.written.lock().unwrap_or_else(PoisonError::into_inner).messages;
+        broken_off(self.names.advance(), &self.thread, after)
     }
 
     /// A step as signals. What is too much for one record is refused as a whole: a message is not divided.
@@ -159,6 +179,9 @@ impl LogCheckpoint {
                 }
                 CallNote::Ended { place, how } => {
                     let call = written.open.remove(place);
+                    if how.code == Some(Code::OutcomeUnknown) {
+                        written.unknown.extend(call.as_deref().map(super::gate::summary));
+                    }
                     if !written.begun.remove(place) {
                         // It was not made, and is over all the same.
                         let Some(call) = call.filter(|call| is_step(call, how)) else { continue };
@@ -182,6 +205,12 @@ impl LogCheckpoint {
             usage: Some(usage),
         });
         Ok(signals)
+    }
+
+    /// What the calls did that got a result though nobody knows what became of them, in a line.
+    pub(super) fn unknown(&self) -> Option<String> {
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        (!written.unknown.is_empty()).then(|| written.unknown.join("; "))
     }
 
     fn is_idempotent(&self, call: &ToolCall) -> bool {
@@ -216,6 +245,22 @@ impl Checkpoint for LogCheckpoint {
     }
 
     async fn commit(&self, step: StepCommit) -> Result<(), CheckpointError> {
+        self.unsettled.store(true, Ordering::SeqCst);
+        let written = self.write(step).await;
+        self.unsettled.store(false, Ordering::SeqCst);
+        written
+    }
+
+    // The journal says so when it is asked to record.
+    fn lost(&self) -> Option<CheckpointError> {
+        None
+    }
+
+    async fn give_up(&self) {}
+}
+
+impl LogCheckpoint {
+    async fn write(&self, step: StepCommit) -> Result<(), CheckpointError> {
         let mut sent = self.sent.lock().await;
         // Where one is on its way this is the same step again.
         if sent.is_none() {
@@ -236,13 +281,6 @@ impl Checkpoint for LogCheckpoint {
             message: error.to_string(),
         })
     }
-
-    // The journal says so when it is asked to record.
-    fn lost(&self) -> Option<CheckpointError> {
-        None
-    }
-
-    async fn give_up(&self) {}
 }
 
 /// A message as the log will have it.
@@ -269,7 +307,12 @@ pub(super) fn broke_off(history: &[ThreadRecorded], thread: &str, messages: u64)
     let last = history.iter().rev().find(|recorded| recorded.state.contains_key(TOLD));
     let open = last.filter(|recorded| recorded.after == messages).and_then(|last| last.state[TOLD].as_str());
     let Some(item) = open.map(str::to_owned) else { return Vec::new() };
-    vec![Signal::Message { item, text: BEGUN_ANEW.to_owned() }, tells(thread, messages, Value::Null)]
+    broken_off(item, thread, messages)
+}
+
+/// An answer is not completed, and is not open any more.
+fn broken_off(item: String, thread: &str, messages: u64) -> Vec<Signal> {
+    vec![Signal::BrokeOff { item, text: BEGUN_ANEW.to_owned() }, tells(thread, messages, Value::Null)]
 }
 
 fn tells(thread: &str, after: u64, item: Value) -> Signal {
@@ -316,18 +359,21 @@ struct Stands {
     #[serde(default)]
     before: RecordedUsage,
     elapsed_ms: u64,
+    /// Whether the last message is the beginning of an answer whose rest is not recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    incomplete: bool,
 }
 
 impl Stands {
     fn record(self) -> RunRecord {
-        let Stands { rounds, steps, usage, elapsed_ms, .. } = self;
-        RunRecord { rounds, steps, usage, elapsed_ms, ..RunRecord::default() }
+        let Stands { rounds, steps, usage, elapsed_ms, incomplete, .. } = self;
+        RunRecord { rounds, steps, usage, elapsed_ms, incomplete, ..RunRecord::default() }
     }
 }
 
 fn stands(record: &RunRecord, before: RecordedUsage) -> Value {
-    let RunRecord { rounds, steps, usage, elapsed_ms, .. } = record.clone();
-    serde_json::to_value(Stands { rounds, steps, usage, before, elapsed_ms }).unwrap_or_default()
+    let RunRecord { rounds, steps, usage, elapsed_ms, incomplete, .. } = record.clone();
+    serde_json::to_value(Stands { rounds, steps, usage, before, elapsed_ms, incomplete }).unwrap_or_default()
 }
 
 /// What the log has of a turn that begins: nothing but what the run cost before.

@@ -1,10 +1,11 @@
 //! One session of the agent: turns, words into them, interrupts, and how it ends.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use runyard_agent::Agent;
-use runyard_agent::checkpoint::Opened;
+use runyard_agent::checkpoint::{Checkpoint, Opened};
 use runyard_agent::phase::{RunIdentity, TerminationReason};
 use runyard_agent::plugin::Environment;
 use runyard_agent::run::{self, Begin, Decision, RecordedUsage, RunOutcome, RunParts, RunRecord};
@@ -39,6 +40,8 @@ pub(super) struct NativeSession {
     opened: Opened,
     /// What the turns cost before the last one that is opened.
     before: RecordedUsage,
+    /// What the calls of the last turn did that were over with it, and of which nobody knows, in a line.
+    unknown: Option<String>,
     turn: Turn,
 }
 
@@ -88,7 +91,8 @@ impl NativeSession {
         };
         let thread = thread.unwrap_or_else(|| format!("thread-{}", spec.run));
         let model = profile.model;
-        Ok(NativeSession { agent, actor, ear, commands, thread, model, opened, before, turn, spec })
+        let unknown = None;
+        Ok(NativeSession { agent, actor, ear, commands, thread, model, opened, before, unknown, turn, spec })
     }
 
     /// Runs it until it is closed or over.
@@ -205,6 +209,7 @@ impl NativeSession {
             names: Arc::clone(names),
             written: Mutex::new(written),
             sent: tokio::sync::Mutex::default(),
+            unsettled: AtomicBool::new(false),
         });
         let parts = RunParts {
             agent: self.agent.clone(),
@@ -216,7 +221,7 @@ impl NativeSession {
             actor: Arc::clone(&self.actor),
             inbox,
             observer: Arc::new(Told { ear: Arc::clone(&self.ear), log: Arc::clone(&checkpoint) }),
-            checkpoint,
+            checkpoint: Arc::clone(&checkpoint) as Arc<dyn Checkpoint>,
             cancellation,
         };
         let (resumed, decisions) = match go {
@@ -225,7 +230,13 @@ impl NativeSession {
         };
         let mut opened = std::mem::take(&mut self.opened);
         opened.record = Some(opened.record.unwrap_or_default());
-        let outcome = run::run(parts, Begin { opened, resumed, decisions, ..Begin::default() }).await;
+        let mut outcome = run::run(parts, Begin { opened, resumed, decisions, ..Begin::default() }).await;
+        self.unknown = checkpoint.unknown();
+        if checkpoint.unsettled.load(Ordering::SeqCst) {
+            // However it ended: what goes on from here would not go on from what is recorded.
+            let message = "whether the turn's last step is recorded is not known".to_owned();
+            outcome.reason = TerminationReason::Failed { code: Code::StorageCommitUnknown, message };
+        }
         self.opened = outcome.thread.clone();
         // A turn that is over leaves what it cost; one that waits goes on with all that is known of it.
         let cost = || RunRecord { usage: outcome.usage.into(), ..RunRecord::default() };
@@ -251,7 +262,7 @@ impl NativeSession {
             // It goes on when it is answered.
             TerminationReason::Suspended => return Ok(false),
             TerminationReason::Blocked { reason } => {
-                let ending = Ending::Blocked { code: Code::PermissionDenied, message: reason };
+                let ending = Ending::Blocked { code: Code::PermissionDenied, message: reason, step: None };
                 (vec![Signal::Ended { ending }], true)
             }
             // A call of which nobody knows is over with its turn where a person ended that. Its result says so, to the model too.
@@ -262,7 +273,8 @@ impl NativeSession {
             }
             // What nobody knows of is the run's own end, and not a failure of its agent: somebody has to look after it.
             TerminationReason::Failed { code: code @ Code::OutcomeUnknown, message } => {
-                (vec![Signal::Ended { ending: Ending::Blocked { code, message } }], true)
+                let step = self.unknown.take();
+                (vec![Signal::Ended { ending: Ending::Blocked { code, message, step } }], true)
             }
             // Whether the last step is durable is the journal's to say, and the log's to whoever goes on from it.
             TerminationReason::Failed { code: Code::StorageCommitUnknown, .. } => return Ok(true),

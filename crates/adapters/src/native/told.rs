@@ -14,9 +14,6 @@ use serde_json::Value;
 use super::ear::Ear;
 use super::log::LogCheckpoint;
 
-/// What stands for an answer that will not be completed.
-pub(super) const BEGUN_ANEW: &str = "[This answer broke off and was begun anew.]";
-
 pub(super) struct Told {
     pub(super) ear: Arc<Ear>,
     pub(super) log: Arc<LogCheckpoint>,
@@ -46,9 +43,7 @@ impl Told {
         let said = |message: String| vec![Signal::Error { failure_kind: None, message, retrying: true }];
         match update {
             Update::Text(text) => self.log.told(text),
-            Update::Reset => {
-                vec![Signal::Message { item: self.log.names.advance(), text: BEGUN_ANEW.to_owned() }]
-            }
+            Update::Reset => self.log.begun_anew(),
             Update::Retrying { model, attempt, wait, code } => said(format!(
                 "{model} failed with {}; attempt {attempt} follows in {} ms",
                 code.as_str(),

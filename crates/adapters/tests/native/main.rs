@@ -4,6 +4,7 @@
 
 mod bench;
 mod settings;
+mod unknown;
 mod words;
 
 use std::collections::BTreeMap;
@@ -69,13 +70,16 @@ async fn b02_words_reach_every_turn_and_those_that_reach_none_are_told_of() {
     live.close().await;
 }
 
+/// What stands for an answer that was begun anew.
+const ANEW: &str = "[This answer broke off and was begun anew.]";
+
 /// What clients show of each message, in the order in which they began: its pieces, or the whole of it where that came.
 fn shown(signals: &[Signal]) -> Vec<String> {
     let mut shown: Vec<(String, String)> = Vec::new();
     for signal in signals {
         let (of, piece, is_whole) = match signal {
             Signal::Delta { item, text } => (item, text, false),
-            Signal::Message { item, text } => (item, text, true),
+            Signal::Message { item, text } | Signal::BrokeOff { item, text } => (item, text, true),
             _ => continue,
         };
         match shown.iter_mut().find(|(item, _)| item == of) {
@@ -110,8 +114,8 @@ async fn d10_an_answer_that_a_death_cut_off_is_shown_as_that_and_is_there_once_w
         }
         all.extend(recorder.signals());
     }
-    let anew = "[This answer broke off and was begun anew.]";
-    assert_eq!(shown(&all), [anew, anew, "I was about to say "]);
+    assert_eq!(shown(&all), [ANEW, ANEW, "I was about to say "]);
+    assert_eq!(broken_off(&all).len(), 2, "the agent did not say that");
     let last = all.iter().rev().find_map(|signal| match signal {
         Signal::Thread(recorded) => recorded.messages.last(),
         _ => None,
@@ -135,6 +139,56 @@ async fn d10_where_nothing_was_told_of_an_answer_a_death_leaves_nothing_to_be_to
     live.turn_over(Decide::Wait, 1).await;
     live.close().await;
     assert_eq!(shown(&[recorder.signals(), next.signals()].concat()), ["Hello."]);
+}
+
+/// Messages that were told not to be completed, by name.
+fn broken_off(signals: &[Signal]) -> Vec<&str> {
+    let broken = signals.iter().filter_map(|signal| match signal {
+        Signal::BrokeOff { item, .. } => Some(item.as_str()),
+        _ => None,
+    });
+    broken.collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d10_an_answer_of_which_only_thoughts_were_told_leaves_nothing_to_be_told_when_it_begins_anew() {
+    let native = Native::playing("[[step]]\nanswer = { reasoning = [\"Well.\"], end = \"cut\" }\n").await;
+    let stage = Stage::new(&native);
+    let mut part = native.part_of("[[scenario:own]]");
+    part.profile.settings = BTreeMap::from([("retries_max".to_owned(), "1".to_owned())]);
+    let recorder = Recorder::new();
+    let mut live = stage.fresh(&native, &part, &recorder).await;
+    live.turn_over(Decide::Wait, 1).await;
+    live.close().await;
+    assert_eq!(native.provider.requests().len(), 2, "it begins anew");
+    assert_eq!(shown(&recorder.signals()), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d10_an_answer_that_begins_anew_is_said_once_to_have_broken_off_whenever_its_process_dies() {
+    // Blanks are told, and cannot be gone on with.
+    let native = Native::playing("[[step]]\nanswer = { say = [\"  \"], end = \"cut\" }\n").await;
+    let stage = Stage::new(&native);
+    let mut part = native.part_of("[[scenario:own]]");
+    part.profile.settings = BTreeMap::from([("retries_max".to_owned(), "1".to_owned())]);
+    let begins_anew = |signal: &Signal| matches!(signal, Signal::BrokeOff { .. });
+    let recorder = Recorder::with(When::Has(begins_anew), What::Hold(Kept::Yes));
+    let mut live = stage.fresh(&native, &part, &recorder).await;
+    assert!(live.held(Decide::Wait).await);
+    live.kill().await;
+    let first = recorder.signals();
+    assert_eq!((broken_off(&first).len(), shown(&first)), (1, vec![ANEW.to_owned()]));
+    let next = Recorder::new();
+    let mut live = stage.open(&native, &part, resumed(&part, true), &next).await;
+    live.turn_over(Decide::Wait, 1).await;
+    live.close().await;
+    let second = next.signals();
+    assert!(!broken_off(&second).contains(&broken_off(&first)[0]), "not again: {second:#?}");
+    assert_eq!(
+        conversation(&[first, second].concat()),
+        ["user", "assistant"],
+        "what was seen last is stored"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

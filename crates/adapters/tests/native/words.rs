@@ -16,7 +16,7 @@ fn named(number: u8) -> CommandId {
 }
 
 /// Says words into the turn that runs, and waits until the session has taken them in.
-async fn say(live: &Live, words: impl IntoIterator<Item = (u8, String)>) {
+pub(crate) async fn say(live: &Live, words: impl IntoIterator<Item = (u8, String)>) {
     for (number, text) in words {
         live.send(Command::Steer { id: named(number), text }).await;
     }

@@ -174,9 +174,11 @@ impl Player {
                 let (failure_kind, message) = (*failure_kind, self.fill(message, &[]));
                 Err(Broken::Ended(Ending::failed(failure_kind, message)))
             }
-            Step::Block { code, message } => {
-                Err(Broken::Ended(Ending::Blocked { code: *code, message: self.fill(message, &[]) }))
-            }
+            Step::Block { code, message } => Err(Broken::Ended(Ending::Blocked {
+                code: *code,
+                message: self.fill(message, &[]),
+                step: None,
+            })),
             Step::WaitForCommand => loop {
                 if let Heard::Steer(steer) = self.hearing.heard().await? {
                     return Ok(Done::with(heard(steer).into()));

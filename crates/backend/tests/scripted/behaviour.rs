@@ -244,7 +244,7 @@ async fn what_it_says_about_itself_is_said_as_it_is() {
 #[tokio::test]
 async fn b08_what_cannot_go_on_is_blocked() {
     let show = Show::of("[[turn.step]]\nblock = \"permission_denied\"\nmessage = \"a\"\n");
-    let ending = Ending::Blocked { code: Code::PermissionDenied, message: "a".into() };
+    let ending = Ending::Blocked { code: Code::PermissionDenied, message: "a".into(), step: None };
     assert_eq!(show.play(Decide::Wait).await, [begun(), Signal::Ended { ending }]);
 }
 

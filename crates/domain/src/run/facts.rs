@@ -460,6 +460,9 @@ pub struct MessageCompleted {
     pub item: String,
     /// All of it.
     pub text: String,
+    /// Whether it was never completed. Then the text stands in its place, and is nothing that the agent said.
+    #[serde(skip_serializing_if = "is_false", default)]
+    pub broke_off: bool,
 }
 
 /// `run.tool.call`.

@@ -21,6 +21,10 @@ pub const UNHEARD_MAX: usize = 64;
 pub const OPEN_STEPS_MAX: usize = 256;
 /// Stands for all further ones that may not be repeated, until the turn is over. Those that may are left out.
 const FURTHER_STEPS: &str = "…";
+/// So many bytes all summaries of open steps have together; what is beyond is cut to [`SUMMARY_BYTES_MIN`] each.
+const SUMMARIES_BYTES_MAX: usize = 256 * 1024;
+/// So many bytes of its summary every open step keeps.
+const SUMMARY_BYTES_MIN: usize = 512;
 /// How much of the last message is kept beside the log.
 const RESPONSE_BYTES_MAX: usize = 16 * 1024;
 
@@ -306,7 +310,11 @@ impl Run {
     }
 
     /// A step is open. One that may not be repeated is never forgotten for want of room.
-    fn begin_step(&mut self, name: String, step: OpenStep) {
+    fn begin_step(&mut self, name: String, mut step: OpenStep) {
+        let known: usize = self.open_steps.values().map(|open| open.summary.len()).sum();
+        if known + step.summary.len() > SUMMARIES_BYTES_MAX {
+            step.summary.truncate(step.summary.floor_char_boundary(SUMMARY_BYTES_MIN));
+        }
         if self.open_steps.len() < OPEN_STEPS_MAX || self.open_steps.contains_key(&name) {
             self.open_steps.insert(name, step);
             return;
@@ -353,7 +361,7 @@ impl Run {
                 self.open_steps.clear();
                 self.unheard.clear();
             }
-            E::MessageCompleted(message) => {
+            E::MessageCompleted(message) if !message.broke_off => {
                 let end = message.text.floor_char_boundary(RESPONSE_BYTES_MAX);
                 message.text[..end].clone_into(&mut self.response);
             }

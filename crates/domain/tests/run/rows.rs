@@ -161,6 +161,23 @@ fn what_a_row_holds_is_bounded() {
     let over = after(run, [("run.turn.ended", json!({"outcome": "completed"}))]);
     assert_eq!(over.unknown_steps(), None);
 
+    // A row is one value of a store.
+    let long = |number: usize| {
+        let (name, summary) = (format!("call-{number:03}"), format!("{number} {}", "x".repeat(4_000)));
+        ("run.tool.call", json!({"call": name, "tool": "shell", "summary": summary, "idempotent": false}))
+    };
+    let run = after(running(), (0..OPEN_STEPS_MAX).map(long));
+    assert!(serde_json::to_vec(&run).unwrap().len() < 512 * 1024);
+    let named = run.unknown_steps().unwrap();
+    assert!((0..OPEN_STEPS_MAX).all(|number| named.contains(&format!("{number} xxx"))), "all are named");
+    assert_eq!(run.open_steps["call-063"].summary.len(), 4_003, "as many as can be are whole");
+
+    let said = |text: &str, broke_off: bool| {
+        ("run.message.completed", json!({"item": "m1", "text": text, "brokeOff": broke_off}))
+    };
+    let run = after(running(), [said("I looked.", false), said("[It broke off.]", true)]);
+    assert_eq!(run.response, "I looked.", "what stands for a message is nothing that the agent said");
+
     let long = "é".repeat(16 * 1024);
     let run = after(running(), [("run.message.completed", json!({"item": "m1", "text": long}))]);
     assert_eq!((run.response.len(), run.response.chars().count()), (16 * 1024, 8 * 1024));

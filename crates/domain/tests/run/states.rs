@@ -168,7 +168,7 @@ fn notes() -> Vec<RunEvent> {
         RunEvent::TurnStarted(TurnStarted { command_id: None }),
         RunEvent::TurnEnded(TurnEnded { outcome: TurnOutcome::Completed }),
         RunEvent::MessageDelta(MessageDelta { item: "m".into(), text: "t".into(), offset: 0 }),
-        RunEvent::MessageCompleted(MessageCompleted { item: "m".into(), text: "t".into() }),
+        RunEvent::MessageCompleted(MessageCompleted { item: "m".into(), text: "t".into(), broke_off: false }),
         RunEvent::Reasoning(Reasoning { item: "r".into(), text: "t".into() }),
         RunEvent::PlanUpdated(PlanUpdated {
             steps: vec![PlanStep { text: "s".into(), status: PlanStatus::Pending }],

@@ -819,6 +819,8 @@ export interface MessageCompleted {
   item: string;
   /** All of it. */
   text: string;
+  /** Whether it was never completed. Then the text stands in its place, and is nothing that the agent said. */
+  brokeOff?: boolean;
 }
 
 /** `run.reasoning`: what the agent tells of its thinking. No answer, and bounded. */
