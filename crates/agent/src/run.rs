@@ -313,20 +313,19 @@ impl Course {
         }
     }
 
-    /// How a run that goes on had ended, if its process died before that was durable. Where nothing is left over of a step it is
-    /// looked at as at the end of one: it was not yet, or there was nothing to be seen.
+    /// How a run that goes on had ended, if its process died before that was durable: where nothing is left over of its last step,
+    /// it is looked at as at the end of that.
     fn was_over(&mut self) -> Option<Halt> {
-        let is_asked_again = self.watch.rounds() > 0 && self.conversation.unanswered().is_empty();
-        if let Some(stop) = self.watch.met().filter(|_| is_asked_again) {
+        let is_between_steps = self.watch.rounds() > 0 && self.conversation.unanswered().is_empty();
+        if let Some(stop) = self.watch.met().filter(|_| is_between_steps) {
             return Some(stopped(stop));
         }
         let is_answered = self.conversation.is_answered();
-        if is_asked_again && is_answered && !self.incomplete && self.is_silent() {
-            // Its last answer was durable, and its end was not.
+        if is_between_steps && is_answered && !self.incomplete && self.is_silent() {
             return Some(Halt::NaturalEnd);
         }
         let limits = &self.parts.agent.limits;
-        if let Some(stop) = self.watch.enough(limits, self.usage).filter(|_| is_asked_again) {
+        if let Some(stop) = self.watch.enough(limits, self.usage).filter(|_| is_between_steps) {
             return Some(stopped(&stop));
         }
         if is_answered && self.incomplete {
