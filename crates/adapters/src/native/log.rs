@@ -186,6 +186,8 @@ impl LogCheckpoint {
                         // It was not made, and is over all the same.
                         let Some(call) = call.filter(|call| is_step(call, how)) else { continue };
                         signals.push(begins(*place, &call, self.is_idempotent(&call)));
+                    } else if how.ok {
+                        signals.extend(call.as_deref().and_then(touched));
                     }
                     signals.push(ends(*place, how));
                 }
@@ -446,4 +448,17 @@ fn ends(place: CallPlace, how: &CallEnd) -> Signal {
         _ => ToolOutcome::Failed,
     };
     Signal::ToolResult { call: place.to_string(), outcome, code: how.code, summary: how.summary.clone() }
+}
+
+/// The file that a call has read or changed. It is on record with the result.
+fn touched(call: &ToolCall) -> Option<Signal> {
+    let path = call.arguments.get("path").and_then(Value::as_str)?.to_owned();
+    match call.name.as_str() {
+        "read" => Some(Signal::FileRead { path }),
+        "write" | "patch" => {
+            let summary = format!("{} {path}", call.name);
+            Some(Signal::Patch { files: vec![path], summary })
+        }
+        _ => None,
+    }
 }

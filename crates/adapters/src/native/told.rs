@@ -6,10 +6,9 @@ use async_trait::async_trait;
 use runyard_actions::LogLevel;
 use runyard_agent::checkpoint::CallPlace;
 use runyard_agent::run::{AgentEvent, Observer};
-use runyard_agent::tool::{Report, ToolResult};
+use runyard_agent::tool::Report;
 use runyard_backend::{Signal, Stream};
-use runyard_llm::inference::{ToolCall, Update};
-use serde_json::Value;
+use runyard_llm::inference::Update;
 
 use super::ear::Ear;
 use super::log::LogCheckpoint;
@@ -25,7 +24,6 @@ impl Observer for Told {
         let signals = match event {
             AgentEvent::Inference(update) => self.update(update),
             AgentEvent::ToolReported { place, report } => reported(place, report),
-            AgentEvent::ToolEnded { call, outcome: Ok(ToolResult::Success { .. }), .. } => touched(&call),
             AgentEvent::Summarised { messages } => {
                 let message =
                     format!("the first {messages} messages are summarised for the model from now on");
@@ -71,19 +69,4 @@ fn reported(place: CallPlace, report: Report) -> Vec<Signal> {
         Report::Artifact(_) => return Vec::new(),
     };
     vec![Signal::ToolOutput { call: place.to_string(), stream, text }]
-}
-
-/// Files that a call has read or changed.
-fn touched(call: &ToolCall) -> Vec<Signal> {
-    let Some(path) = call.arguments.get("path").and_then(Value::as_str).map(str::to_owned) else {
-        return Vec::new();
-    };
-    match call.name.as_str() {
-        "read" => vec![Signal::FileRead { path }],
-        "write" | "patch" => {
-            let summary = format!("{} {path}", call.name);
-            vec![Signal::Patch { files: vec![path], summary }]
-        }
-        _ => Vec::new(),
-    }
 }
