@@ -294,6 +294,25 @@ fn j02_three_turns_with_our_own_agent_are_one_conversation_and_the_model_is_sent
 }
 
 #[test]
+fn d10_what_stands_for_an_answer_that_broke_off_is_not_printed_as_the_agents_words() {
+    let scenarios = tempfile::tempdir().unwrap();
+    // Blanks are told, and cannot be gone on with.
+    let blank = "[[step]]\nanswer = { say = [\"  \"], end = \"cut\" }\n";
+    std::fs::write(scenarios.path().join("blank.toml"), blank).unwrap();
+    let native = Native::playing("limits.retries_max = 1", scenarios.path());
+    let arguments = ["--agent", "mine", "--keep", "--output", "text"];
+    let ran = on_pipe(&native.yard, &arguments, "[[scenario:blank]]\n");
+    assert!(!ran.stdout.contains("broke off"), "{}", ran.stdout);
+    let (_hub, api) = native.yard.up();
+    let run = runs(&api).pop().unwrap();
+    let events = api.events(&run);
+    let broke_off = of_type(&events, "run.message.completed");
+    assert!(broke_off.iter().any(|message| message["brokeOff"] == true), "{broke_off:?}");
+    let shown = api.until(&run, "failed");
+    assert!(!shown["response"].as_str().unwrap_or_default().contains("broke off"), "{shown}");
+}
+
+#[test]
 fn d16_the_tokens_of_a_turn_are_its_own_and_every_turn_of_a_run_has_as_many() {
     let message = "[[scenario:tool list {}]]\n";
     let arguments = ["--agent", "mine", "--keep", "--output", "text"];

@@ -113,6 +113,8 @@ fn d10_an_answer_in_whose_middle_the_hub_was_killed_is_stored_once_and_no_messag
     assert_eq!(done["response"], text, "{done}");
     let events = api.events(&run);
     let (pieces, whole) = (of_type(&events, "run.message.delta"), of_type(&events, "run.message.completed"));
+    let broke_off: Vec<bool> = whole.iter().map(|message| message["brokeOff"] == true).collect();
+    assert_eq!(broke_off, [true, false]);
     let told: Vec<(&Value, &Value)> =
         whole.iter().map(|message| (&message["item"], &message["text"])).collect();
     let [(broken, anew), (item, said)] = told.as_slice() else { panic!("two messages: {told:?}") };
@@ -202,15 +204,18 @@ fn killed_at(of: &Three, failpoint: &str, count: u64) -> bool {
 /// The failpoints that no such run comes by: nothing prepares its checkout, no keyed result is kept, and it applies nothing.
 #[rustfmt::skip]
 const ELSEWHERE: &[&str] = &[
-    "lease.renew", "lease.renewed", "key.make", "key.made", "setup.ran", "setup.done", "process.stop", "result.keep", "result.kept",
+    "key.make", "key.made", "setup.ran", "setup.done", "process.stop", "result.keep", "result.kept",
     "result.forgotten", "apply.stage", "apply.staged", "apply.begin", "apply.checked", "apply.begun", "apply.drafted", "apply.durable",
     "apply.placed", "apply.whole", "apply.tidied", "apply.done",
 ];
 
+/// So that it is renewed while the run goes on.
+const SHORT_LEASE: &str = "[hub]\nlease_ms = 150";
+
 #[test]
 fn j05_each_of_three_calls_is_made_once_or_asked_about_whenever_the_hub_is_killed() {
     let said = &["user", "assistant", "tool", "assistant", "tool", "assistant", "tool", "assistant"];
-    let three = Three { native: Native::new(""), scenario: "three", said };
+    let three = Three { native: Native::new(SHORT_LEASE), scenario: "three", said };
     // The first hub of a home has more to write.
     unkilled(&three, "first");
     let passages = unkilled(&three, "second");
@@ -229,7 +234,11 @@ fn j05_each_of_three_calls_is_made_once_or_asked_about_whenever_the_hub_is_kille
 #[test]
 fn j05_each_of_three_calls_at_once_is_made_once_or_asked_about_whenever_the_hub_is_killed() {
     let said = &["user", "assistant", "tool", "tool", "tool", "assistant"];
-    let three = Three { native: Native::new("parallel_calls = true"), scenario: "at-once", said };
+    let three = Three {
+        native: Native::new(&format!("parallel_calls = true\n\n{SHORT_LEASE}")),
+        scenario: "at-once",
+        said,
+    };
     unkilled(&three, "first");
     let passages = unkilled(&three, "second");
     // In the middle of what such a hub does: the test above goes on where one call follows another.

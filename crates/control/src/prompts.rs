@@ -187,6 +187,7 @@ fn step(event: &Value) -> Option<String> {
     let payload = &event["payload"];
     let text = |name: &str| payload[name].as_str().unwrap_or_default();
     let step = match event["type"].as_str()? {
+        "run.message.completed" if payload["brokeOff"] == true => return None,
         "run.message.completed" => format!("said: {}", text("text")),
         "run.tool.call" => format!("did: {}", text("summary")),
         "run.tool.result" => format!("{}: {}", text("outcome"), text("summary")),
@@ -350,6 +351,8 @@ mod tests {
         assert_eq!(event("run.tool.call", json!({"summary": "ls"})).as_deref(), Some("did: ls"));
         assert_eq!(event("run.gate.judged", json!({"effect": "allow"})), None);
         assert_eq!(event("run.message.delta", json!({"text": "x"})), None);
+        let broke_off = json!({"text": "[It broke off.]", "brokeOff": true});
+        assert_eq!(event("run.message.completed", broke_off), None, "nobody said that");
         let long = event("run.message.completed", json!({"text": "x".repeat(TEXT_CHARS_MAX)}));
         assert!(long.is_some_and(|long| long.chars().count() == TEXT_CHARS_MAX + 1));
     }

@@ -304,7 +304,8 @@ impl<'a> Following<'a> {
             Shown::Json => self.say_that_it_waits(&event),
             Shown::Words => {
                 self.say_that_it_waits(&event);
-                if event["type"] == "run.message.completed" {
+                // What stands for a message that was never completed are no words of the agent.
+                if event["type"] == "run.message.completed" && event["payload"]["brokeOff"] != true {
                     write_line(&printable(event["payload"]["text"].as_str().unwrap_or_default()));
                 }
             }

@@ -240,9 +240,12 @@ impl Screen {
         if self.streaming.is_some() && self.streaming.as_deref() == payload["item"].as_str() {
             self.streaming = None;
             print("\n");
-        } else {
-            self.line(&printable(payload["text"].as_str().unwrap_or_default()));
+            if payload["brokeOff"] != true {
+                return;
+            }
         }
+        let text = printable(payload["text"].as_str().unwrap_or_default());
+        self.line(&if payload["brokeOff"] == true { self.dim(&text) } else { text });
     }
 
     /// What the agent means to do, a line for each step.
