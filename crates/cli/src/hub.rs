@@ -29,6 +29,8 @@ const LINK_BYTES: usize = 256 * 1024;
 const LOOK: Duration = Duration::from_millis(2);
 /// How long the edge may take to stop everything.
 const STOP: Duration = Duration::from_secs(20);
+/// How long a hub that begins or ends may take to tell the audit what runs recorded. What is left then is told by the next one.
+const DELIVER: Duration = Duration::from_secs(10);
 
 /// A hub with its edge.
 pub(crate) struct Hub {
@@ -116,6 +118,8 @@ impl Hub {
         let mut background = Vec::new();
         if stay == Stay::ForOneCall {
             engine.stop();
+            // The one call may be for the audit, and nobody delivers while it lasts.
+            deliver(&engine).await;
         } else {
             background.extend(engine.go().await.map_err(not_started)?);
             background.push(tokio::spawn(projects.watch(engine.clone())));
@@ -134,6 +138,15 @@ impl Hub {
         if tokio::time::timeout(STOP, self.edge).await.is_err() {
             tracing::error!("the edge did not stop in time");
         }
+    }
+}
+
+/// Brings into the audit what runs recorded for it.
+pub(crate) async fn deliver(engine: &Engine) {
+    match tokio::time::timeout(DELIVER, engine.deliver_waiting()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!(%error, "the audit cannot be written; the next hub tries again"),
+        Err(_) => tracing::error!("the audit could not be written in time; the next hub goes on with it"),
     }
 }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::configuration::Configuration;
 use crate::home::Home;
-use crate::hub::Hub;
+use crate::hub::{Hub, deliver};
 use crate::hub_client::HubClient;
 use crate::hub_file::HubFile;
 use crate::unseen;
@@ -151,7 +151,10 @@ impl HubHere {
     /// Stops serving, then everything that runs. What is unfinished is gone on with by the next hub.
     pub(crate) async fn stop(self) {
         self.stop.cancel();
+        let engine = self.hub.engine.clone();
         self.hub.stop().await;
         let _ = self.serving.await;
+        // Only now nothing is recorded any more.
+        deliver(&engine).await;
     }
 }

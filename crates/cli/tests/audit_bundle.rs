@@ -205,3 +205,52 @@ fn the_key_is_made_once_whoever_comes_first_and_is_for_its_owner_alone() {
     let (_, code, message) = home.run(["audit", "key"]).failure();
     assert!(code == "storage.io" && message.contains("is not usable"), "{code}: {message}");
 }
+
+/// The entries of the audit of this type, asked for without a hub that stays.
+fn entries(yard: &Yard, kind: &str) -> Vec<Value> {
+    let shown = yard.home.run(["audit", "show", "--limit", "499"]).data();
+    shown["entries"].as_array().unwrap().iter().filter(|entry| entry["type"] == kind).cloned().collect()
+}
+
+/// What a run's exported file holds of this type.
+fn exported(yard: &Yard, run: &str, kind: &str) -> usize {
+    let file = yard.home.beside("exported.jsonl");
+    yard.home.run(["audit", "export", run, "--force", "--to", file.to_str().unwrap()]).data();
+    std::fs::read_to_string(file).unwrap().matches(&format!("\"type\":\"{kind}\"")).count()
+}
+
+#[test]
+fn c24_a_decision_made_without_a_hub_that_stays_is_in_the_audit_at_once() {
+    let yard = Yard::new("", &[Scripted { name: "editor", profile: "", script: EDITS }]);
+    let (hub, api) = yard.up();
+    let run = api.start("editor", yard.place());
+    let asked = api.asked(&run, &[]);
+    hub.signal(rustix::process::Signal::TERM);
+    hub.ended();
+    yard.home.run(["approvals", "reject", asked["id"].as_str().unwrap(), "--confirm"]).data();
+    assert_eq!(exported(&yard, &run, "audit.decision"), 1);
+    let decisions = entries(&yard, "audit.decision");
+    assert_eq!((decisions.len(), &decisions[0]["what"]["runId"]), (1, &json!(run)), "{decisions:?}");
+}
+
+#[test]
+fn c24_what_a_run_with_its_own_hub_applied_is_in_the_audit_when_the_command_ends() {
+    let yard = Yard::new("", &[Scripted { name: "editor", profile: "", script: EDITS }]);
+    yard.home.run(["workspaces", "add", yard.place()]).data();
+    let arguments =
+        ["run", "look around", "--agent", "editor", "--workspace", yard.place(), "--output", "json"];
+    let running = yard.home.command(arguments).spawn().unwrap();
+    for _ in 0..2 {
+        let asked = eventually("the run asks", || {
+            let listed = yard.home.run(["approvals", "list"]).data();
+            listed["approvals"].as_array().unwrap().first().cloned()
+        });
+        yard.home.run(["approvals", "approve", asked["id"].as_str().unwrap(), "--confirm"]).data();
+    }
+    let ran = Ran::from(running.wait_with_output().unwrap());
+    let envelope: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let run = &envelope["data"]["run"];
+    assert_eq!(run["state"], "completed", "{envelope}");
+    let found = |kind| exported(&yard, run["id"].as_str().unwrap(), kind);
+    assert_eq!((found("audit.decision"), found("audit.applied")), (2, 1));
+}

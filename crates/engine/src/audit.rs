@@ -13,6 +13,8 @@ use crate::{Engine, EngineError};
 
 /// How many messages are taken at a time.
 const AT_ONCE: u32 = 200;
+/// How many times as much as that is delivered before a hub ends; what is beyond is left to the next one.
+const ROUNDS_MAX: usize = 100;
 /// How long between two looks when there was nothing.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -46,6 +48,17 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Delivers what waits in the outbox now: for a hub that is there for one call, or is about to end. Another may do so at the
+    /// same time.
+    pub async fn deliver_waiting(&self) -> Result<(), EngineError> {
+        for _ in 0..ROUNDS_MAX {
+            if self.deliver_once().await? == 0 {
+                break;
+            }
+        }
+        Ok(())
     }
 
     async fn deliver_once(&self) -> Result<usize, EngineError> {
