@@ -140,6 +140,9 @@ async fn serve(client: &HubClient, matches: &ArgMatches) -> Result<u8, ActionErr
     let resolved = resolved.map_err(|error| for_somebody_else(error, &id))?;
     let form = matches.get_one::<String>("output").map(String::as_str);
     match answer.told(&resolved["approval"]).filter(|_| views::is_text(form)) {
+        Some(told) if resolved["redacted"] == true => {
+            Ok(show_data(matches, format!("{told}.{}", views::SECRET_LEFT_OUT).into()))
+        }
         Some(told) => Ok(show_data(matches, told.into())),
         None => Ok(views::show(matches, "approval_resolve", resolved)),
     }

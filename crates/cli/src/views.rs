@@ -16,6 +16,8 @@ use runyard_store::{Clock, SystemClock};
 use runyard_surfaces::cli::{one_line, printable, show_data};
 use serde_json::{Map, Value};
 
+pub(crate) use single::SECRET_LEFT_OUT;
+
 /// The answer of this action for people: a text, or what is shown as a table.
 pub(crate) fn for_people(action: &str, data: Value) -> Value {
     match action {
@@ -37,7 +39,7 @@ pub(crate) fn for_people(action: &str, data: Value) -> Value {
         "run_replay" => replay::replayed(&data["replay"]),
         "run_command" => single::command(&data),
         "approval_show" => single::approval(&data["approval"]),
-        "approval_resolve" => single::resolved(&data["approval"]),
+        "approval_resolve" => single::resolved(&data),
         "approval_snooze" => single::snoozed(&data["approval"]),
         "workspace_add" => single::workspace(&data["workspace"], "Agents may work on copies of"),
         "workspace_remove" => single::workspace(&data["workspace"], "No agent may work any more on"),

@@ -387,3 +387,94 @@ fn c12_a_question_is_answered_from_the_inbox_at_once_and_its_command_is_told_els
     assert_eq!(terminal.ended().0, Some(0));
     api.until(&run, "cancelled");
 }
+
+/// A token of GitHub's form, as nobody has it.
+const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
+
+const WRITER: Scripted<'static> = Scripted {
+    name: "writer",
+    profile: "",
+    script: "[[turn]]\n[[turn.step]]\nwrite = \"a.txt\"\ncontent = \"a\\n\"\n",
+};
+
+fn decide(api: &Api, approval: &Value, mut answer: Value) -> Value {
+    answer["digest"] = approval["digest"].clone();
+    let id = approval["id"].as_str().unwrap();
+    let (_, body) = api.send("POST", &format!("/approvals/{id}/resolve"), Some(&answer));
+    serde_json::from_str(&body).unwrap()
+}
+
+// clause: J07
+#[test]
+fn j07_what_is_said_with_a_decision_is_told_as_it_is_stored_and_the_answer_says_so() {
+    let yard = Yard::new("", &[WRITER, CHOICE]);
+    let (_hub, api) = yard.up();
+    let run = api.start("writer", yard.place());
+    let asked = api.asked(&run, &[]);
+    let id = asked["id"].as_str().unwrap();
+    let again = format!("push with {SECRET} please");
+    let rejected = ["approvals", "reject", id, "--confirm", "--revise", "--reason", &again];
+    assert_eq!(yard.home.run(rejected).data()["redacted"], true);
+    let told = api.events(&run);
+    let told = told.iter().find(|event| event["type"] == "run.command.received").unwrap();
+    let text = told["payload"]["text"].as_str().unwrap();
+    assert!(text.contains("push with [REDACTED:") && !text.contains(SECRET), "{text}");
+    let next = api.asked(&run, &[id]);
+    let shown = yard.home.run(
+        [
+            &["approvals", "reject", next["id"].as_str().unwrap(), "--confirm", "--output", "text"][..],
+            &["--revise", "--reason", &again],
+        ]
+        .concat(),
+    );
+    assert!(shown.stdout.contains("What was secret in it is not in there."), "{}", shown.stdout);
+    let last = api.asked(&run, &[id, next["id"].as_str().unwrap()]);
+    let plain = decide(&api, &last, json!({"decision": "reject", "reason": "Nothing secret."}));
+    assert_eq!((&plain["ok"], &plain["data"]["redacted"]), (&json!(true), &json!(false)), "{plain}");
+}
+
+// clause: J07
+#[test]
+fn j07_an_answer_to_a_question_is_told_as_it_is_stored_and_must_fit_as_that() {
+    let question = |name, schema| {
+        format!("[[turn]]\n[[turn.step]]\nask = \"{name}?\"\nschema = {{ type = \"string\"{schema} }}\n")
+    };
+    let (any, exact) = (question("What", ""), question("Which", ", pattern = \"^ghp_[0-9a-zA-Z]*$\""));
+    let agents = [("open", any.as_str()), ("exact", exact.as_str())];
+    let agents = agents.map(|(name, script)| Scripted { name, profile: "", script });
+    let yard = Yard::new("", &agents);
+    let (_hub, api) = yard.up();
+    let answered = |agent: &str, answer: &str| {
+        let run = api.start(agent, yard.place());
+        let told = decide(&api, &api.asked(&run, &[]), json!({"decision": "approve", "answer": answer}));
+        (run, told)
+    };
+    let (run, told) = answered("open", &format!("use {SECRET} now"));
+    assert_eq!(told["data"]["redacted"], true, "{told}");
+    api.until(&run, "completed");
+    let (_, told) = answered("open", "use the other one");
+    assert_eq!(told["data"]["redacted"], false, "{told}");
+    let (run, told) = answered("exact", SECRET);
+    assert_eq!(told["error"]["code"], "VALIDATION_ERROR", "{told}");
+    assert!(told.to_string().contains("also without what is secret in it"), "{told}");
+    assert_eq!(api.run(&run)["state"], "needs_approval", "nothing was decided");
+}
+
+#[test]
+fn c12_a_blank_reason_is_none() {
+    let yard = Yard::new("", &[CLOCK]);
+    let (_hub, api) = yard.up();
+    for blank in ["", " ", "\n\t"] {
+        let run = start(&api, &yard, None);
+        let told = decide(&api, &api.asked(&run, &[]), json!({"decision": "reject", "reason": blank}));
+        assert_eq!(told["data"]["approval"]["state"], "rejected", "{blank:?}: {told}");
+        assert_eq!(told["data"]["approval"]["decisionReason"], Value::Null, "{told}");
+        api.until(&run, "cancelled");
+
+        let run = start(&api, &yard, None);
+        api.asked(&run, &[]);
+        let ended = api.post(&format!("/runs/{run}/cancel"), &json!({"reason": blank}));
+        assert_eq!(ended["run"]["state"], "cancelled", "{blank:?}: {ended}");
+        assert_eq!(ended["run"]["message"], "Cancelled by owner.", "{ended}");
+    }
+}

@@ -114,6 +114,14 @@ async fn approval_show(input: One, ctx: &Context) -> Result<ApprovalAnswer, Acti
     Ok(ApprovalAnswer { approval: ApprovalView::of(&record).denied(engine.denied_by_now(&record)) })
 }
 
+#[derive(Serialize, JsonSchema)]
+struct ResolvedAnswer {
+    /// The approval.
+    approval: ApprovalView,
+    /// Whether something of what was said with the decision was redacted: the agent is told it as it is stored.
+    redacted: bool,
+}
+
 /// A person's decision.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -205,7 +213,7 @@ struct CommentSchema {
     permissions = ["approvals.resolve"],
     http = "POST /api/v1/approvals/{id}/resolve"
 )]
-async fn approval_resolve(input: ResolveInput, ctx: &Context) -> Result<ApprovalAnswer, ActionError> {
+async fn approval_resolve(input: ResolveInput, ctx: &Context) -> Result<ResolvedAnswer, ActionError> {
     let lasts = matches!(input.scope, Reach::Session | Reach::Project);
     if lasts && !ctx.actor().grants.include("policy.write") {
         let message =
@@ -233,9 +241,10 @@ async fn approval_resolve(input: ResolveInput, ctx: &Context) -> Result<Approval
     let engine = ctx.service::<Engine>()?;
     let asked: ApprovalId = id("id", &input.id)?;
     let comments = by_path(&engine, asked, answer.comments).await?;
-    let given = answer.answer.clone();
-    match engine.resolve(asked, Resolve { comments, ..answer }, ctx.actor()).await {
-        Ok(record) => Ok(ApprovalAnswer { approval: ApprovalView::of(&record) }),
+    let answer = Resolve { comments, ..answer };
+    let (given, redacted) = (answer.answer.clone(), engine.is_redacted(&answer));
+    match engine.resolve(asked, answer, ctx.actor()).await {
+        Ok(record) => Ok(ResolvedAnswer { approval: ApprovalView::of(&record), redacted }),
         Err(error @ EngineError::Invalid { path: "answer", .. }) => {
             match misfits(&engine, asked, given).await {
                 issues if issues.is_empty() => Err(failed(error)),

@@ -3,7 +3,7 @@
 use runyard_actions::{Action, ActionError, Context, DefinitionError, action};
 use runyard_domain::WantedExecution;
 use runyard_domain::run::CommandKind;
-use runyard_engine::{Engine, NewCancel, NewCommand, NewRun, Standing};
+use runyard_engine::{Engine, NewCancel, NewCommand, NewRun, Standing, reason_given};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -218,7 +218,7 @@ struct Cancel {
 async fn run_cancel(input: Cancel, ctx: &Context) -> Result<RunAnswer, ActionError> {
     let engine = ctx.service::<Engine>()?;
     let run = run_for(&engine, ctx.actor(), &input.id, ctx.action()).await?.run.id;
-    let reason = input.reason.unwrap_or_else(|| format!("Cancelled by {}.", ctx.actor().id));
+    let reason = reason_given(input.reason).unwrap_or_else(|| format!("Cancelled by {}.", ctx.actor().id));
     let cancel = NewCancel { reason, key: ctx.idempotency_key().map(str::to_owned) };
     Ok((&engine.cancel(run, cancel, ctx.actor()).await.map_err(failed)?).into())
 }

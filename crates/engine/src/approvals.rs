@@ -18,6 +18,7 @@ use crate::endings::{cancelled, completed, failed, withdrawn};
 use crate::fresh::fresh;
 use crate::record::{Decided, Fact};
 use crate::recovery::{RECOVERY_KEY, THE_TURN};
+use crate::said::reason_given;
 use crate::{Engine, EngineError};
 
 /// A run carries the changes of a run, or takes back what such a run carried.
@@ -198,14 +199,15 @@ impl Engine {
         if actor.is_agent() {
             return Err(EngineError::ForPeopleOnly);
         }
-        let record = self.approval(id).await?;
+        let answer = Resolve { reason: reason_given(answer.reason), ..answer };
+        let (record, stored) = (self.approval(id).await?, self.as_stored(&answer));
         if record.asked.digest != answer.digest {
             return Err(EngineError::StaleDigest { approval: id });
         }
         if let Some(resolved) = &record.resolved {
-            return same_or_refused(&record, resolved, &self.as_stored(answer));
+            return same_or_refused(&record, resolved, &stored);
         }
-        check_answer(&record.asked.request, &answer)?;
+        check_answer(&record.asked.request, &answer, &stored)?;
         let approves = answer.decision == Decision::Approve;
         lasting_rule(&record, approves, answer.scope)?;
         if approves {
@@ -249,7 +251,7 @@ impl Engine {
                 if let Some(resolved) =
                     decided.resolved.as_ref().filter(|by| by.resolution == Resolution::Expired)
                 {
-                    return same_or_refused(&decided, resolved, &self.as_stored(answer));
+                    return same_or_refused(&decided, resolved, &stored);
                 }
                 self.keep_lasting_rule(&decided).await?;
                 Ok(decided)
@@ -258,7 +260,7 @@ impl Engine {
             Err(EngineError::Illegal(illegal)) => {
                 let record = self.approval(id).await?;
                 match &record.resolved {
-                    Some(resolved) => same_or_refused(&record, resolved, &self.as_stored(answer)),
+                    Some(resolved) => same_or_refused(&record, resolved, &stored),
                     None => Err(illegal.into()),
                 }
             }
@@ -268,12 +270,6 @@ impl Engine {
 }
 
 impl Engine {
-    /// An answer as it is stored, so that the same one again is known for the same.
-    fn as_stored(&self, answer: Resolve) -> Resolve {
-        let stored = |answer| self.recorder().redactor.json(answer).into_inner();
-        Resolve { answer: answer.answer.map(stored), ..answer }
-    }
-
     /// Refuses that whoever started a run, or the run whose changes it carries, approves what it asks; where the configuration
     /// says so.
     async fn check_not_own(&self, run: RunId, who: &str) -> Result<(), EngineError> {
@@ -360,7 +356,7 @@ fn same_or_refused(
 }
 
 /// A question that is approved is answered, by its schema; nothing else takes an answer.
-fn check_answer(request: &Request, answer: &Resolve) -> Result<(), EngineError> {
+fn check_answer(request: &Request, answer: &Resolve, stored: &Resolve) -> Result<(), EngineError> {
     check_review(request, answer)?;
     let wrong = |message: String| Err(EngineError::Invalid { path: "answer", message });
     if matches!(request, Request::Repeat { .. }) && answer.scope != DecisionScope::Once {
@@ -378,6 +374,12 @@ fn check_answer(request: &Request, answer: &Resolve) -> Result<(), EngineError> 
             validator.validate(given).or_else(|error| {
                 // What was given may be secret and is not repeated.
                 wrong(format!("Expected an answer that fits the question's schema: {}.", error.masked()))
+            })?;
+            let told = stored.answer.as_ref().unwrap_or(given);
+            validator.validate(told).or_else(|_| {
+                let without = "Expected an answer that fits the question's schema also without what is secret in it: \
+                               the agent is told it as it is stored.";
+                wrong(without.to_owned())
             })
         }
         (Request::Question(_), Decision::Approve, None) => {
@@ -494,7 +496,7 @@ fn review_rejected(run: &Run, resolved: ApprovalResolved, now: Timestamp) -> Vec
 }
 
 /// What the agent is told about changes that a person does not want.
-fn revision(reason: &str, comments: &[Comment]) -> String {
+pub(crate) fn revision(reason: &str, comments: &[Comment]) -> String {
     let mut text = format!("Your changes were not accepted. {reason}");
     for comment in comments {
         let line = comment.line.map(|line| format!(":{line}")).unwrap_or_default();

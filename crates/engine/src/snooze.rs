@@ -5,6 +5,7 @@ use runyard_domain::{Actor, ApprovalId, Timestamp};
 
 use crate::approvals::{ApprovalRecord, expired};
 use crate::record::{Decided, Fact};
+use crate::said::reason_given;
 use crate::{Engine, EngineError};
 
 /// The longest that an approval is snoozed at a time.
@@ -26,7 +27,7 @@ impl Engine {
             let message = format!("Expected 1 to {SNOOZE_MS_MAX} milliseconds.");
             return Err(EngineError::Invalid { path: "forMs", message });
         }
-        let (record, by) = (self.approval(id).await?, Who::from(actor));
+        let (record, by, reason) = (self.approval(id).await?, Who::from(actor), reason_given(reason));
         if let Some(resolved) = &record.resolved {
             let (resolution, by) = (resolved.resolution.as_str(), resolved.decided_by.id.clone());
             return Err(EngineError::Decided { approval: id, resolution, by });

@@ -7,6 +7,9 @@ use super::{age, fields, items, joined, text};
 use crate::run::asked;
 use crate::run::form::Form;
 
+/// What stands behind what was said where it is told as it is stored.
+pub(crate) const SECRET_LEFT_OUT: &str = " What was secret in it is not in there.";
+
 pub(super) fn run(run: &Value) -> Value {
     let task = match run["task"]["action"].as_str() {
         Some(action) => format!("action {action} {}", text(&run["task"]["input"])),
@@ -56,10 +59,7 @@ fn tokens(run: &Value) -> String {
 
 pub(super) fn command(data: &Value) -> Value {
     let command = &data["command"];
-    let redacted = match data["redacted"] == true {
-        true => " What was secret in it is not in there.",
-        false => "",
-    };
+    let redacted = if data["redacted"] == true { SECRET_LEFT_OUT } else { "" };
     format!("Told {}: {}.{redacted}", text(&command["runId"]), text(&command["kind"])).into()
 }
 
@@ -103,9 +103,11 @@ pub(super) fn approval(approval: &Value) -> Value {
     shown.into()
 }
 
-pub(super) fn resolved(approval: &Value) -> Value {
+pub(super) fn resolved(data: &Value) -> Value {
+    let approval = &data["approval"];
     let by = text(&approval["decidedBy"]["id"]);
-    format!("{} by {by}: {}", text(&approval["state"]), text(&approval["title"])).into()
+    let redacted = if data["redacted"] == true { format!(".{SECRET_LEFT_OUT}") } else { String::new() };
+    format!("{} by {by}: {}{redacted}", text(&approval["state"]), text(&approval["title"])).into()
 }
 
 pub(super) fn snoozed(approval: &Value) -> Value {

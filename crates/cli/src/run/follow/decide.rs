@@ -63,7 +63,16 @@ impl Following<'_> {
                 return Ok(None);
             }
         };
-        let Err(error) = self.call("approval_resolve", input).await else { return Ok(None) };
+        let error = match self.call("approval_resolve", input).await {
+            Ok(resolved) => {
+                if resolved["redacted"] == true {
+                    self.screen
+                        .say("What you said held something secret; the agent is told it without that.");
+                }
+                return Ok(None);
+            }
+            Err(error) => error,
+        };
         // Somebody else's decision counts, and comes as an event. Whatever else was wrong, it is still open.
         let decided = *error.code() == Code::Conflict;
         let outcome = self.refused(&approval, error)?;

@@ -201,6 +201,8 @@ export interface ApprovalResolveInput {
 export interface ApprovalResolveOutput {
   /** The approval. */
   approval: ApprovalView;
+  /** Whether something of what was said with the decision was redacted: the agent is told it as it is stored. */
+  redacted: boolean;
 }
 
 export interface ApprovalShowInput {
