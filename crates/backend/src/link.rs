@@ -66,7 +66,8 @@ pub enum ToEdge {
         generation: u64,
         /// The batch.
         edge_sequence: u64,
-        /// Requests of the batch that a decision held earlier answers. That they are used up is recorded already.
+        /// Requests of the batch that a decision held earlier answers, and those that the edge allowed by a rule which another run had
+        /// used up. That they are answered so is recorded already.
         granted: Vec<(String, Answer)>,
     },
     /// The batch is not recorded, and no later one will be.

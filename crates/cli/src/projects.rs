@@ -11,16 +11,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use runyard_domain::gate::{Effect, Rule, RuleKind, RuleText};
+use runyard_domain::gate::{AgentPreset, Effect, Preset, Rule, RuleKind, RuleText};
 use runyard_domain::run::Who;
 use runyard_domain::{Actor, AgentProfile, Preparation, Workspace};
 use runyard_edge::AllowList;
 use runyard_engine::{
-    AuditFact, Engine, EngineError, Installation, InstallationError, PolicyRead, Projects, TrustGiven,
+    AuditFact, Engine, EngineError, Installation, InstallationError, PoliciesSaid, PolicyRead, Projects,
+    TrustGiven,
 };
 
-use crate::configuration::{Configuration, ConfigurationProblems, FILE_NAME, Origin, Problem, files_above};
-use crate::trust::{TrustRecords, Trusted, append_id};
+use crate::configuration::{Configuration, ConfigurationProblems, Origin, Problem, files_above};
+use crate::trust::{TrustRecords, Trusted};
 
 /// How often the files are looked at while a hub runs.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -32,12 +33,14 @@ pub(crate) struct WorkspaceProjects {
     installation: Installation,
     /// What was found, by the label of the workspace.
     found: Mutex<BTreeMap<String, Found>>,
+    /// What the audit says of it, once that was read.
+    said: tokio::sync::Mutex<Option<PoliciesSaid>>,
 }
 
 /// What the configuration of one workspace says.
 #[derive(Default)]
 struct Found {
-    rules: Vec<Rule>,
+    policy: PolicyRead,
     preparation: Preparation,
     /// How many runs of an agent profile may be active at a time, by its id.
     runs_max: BTreeMap<String, usize>,
@@ -55,11 +58,6 @@ impl Stamp {
         };
         Stamp(files.into_iter().filter_map(stamp).collect())
     }
-
-    /// When the latest of them changed.
-    fn changed_at(&self) -> (i64, i64) {
-        self.0.iter().map(|(_, seconds, nanos, _)| (*seconds, *nanos)).max().unwrap_or_default()
-    }
 }
 
 impl WorkspaceProjects {
@@ -73,6 +71,7 @@ impl WorkspaceProjects {
             workspaces: workspaces.clone(),
             installation: installation.clone(),
             found: Mutex::default(),
+            said: tokio::sync::Mutex::default(),
         }
     }
 
@@ -89,7 +88,7 @@ impl WorkspaceProjects {
         let read = self.read(workspace).await;
         let found = match &read {
             Ok(configuration) => Found {
-                rules: rules_for(configuration, &workspace.label),
+                policy: self.policy_of(configuration, &workspace.label),
                 preparation: configuration.preparation().clone(),
                 runs_max: configuration
                     .agents()
@@ -99,31 +98,63 @@ impl WorkspaceProjects {
             },
             // What it forbids is not known, so a person decides.
             Err(_) => Found {
-                rules: bound(Effect::Ask, &workspace.label).into_iter().collect(),
+                policy: PolicyRead {
+                    workspace: Some(workspace.label.clone()),
+                    rules: bound(Effect::Ask, &workspace.label).into_iter().collect(),
+                    ..PolicyRead::default()
+                },
                 ..Found::default()
             },
         };
-        let rules = found.rules.clone();
+        let policy = found.policy.clone();
         let before =
             self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(workspace.label.clone(), found);
-        if before.map_or_else(Vec::new, |before| before.rules) != rules {
-            let root = self.workspaces.root(workspace.id).await?;
-            let at = Stamp::of(files_above(&root, self.configuration.data()));
-            audit_policy(&self.installation, Some(&workspace.label), rules, &at).await?;
+        if before.is_none_or(|before| before.policy != policy) {
+            self.audit_policy(policy).await?;
         }
         read
     }
 
-    /// Keeps in the audit which rules the hub's own file says.
+    /// What the configuration of a workspace says of the policy there, beyond the hub's own.
+    fn policy_of(&self, configuration: &Configuration, label: &str) -> PolicyRead {
+        let own = self.configuration.agents();
+        let agents = configuration.agents().iter().map(|(id, agent)| (id.clone(), agent.preset));
+        let preset = Some(configuration.preset()).filter(|preset| *preset != self.configuration.preset());
+        PolicyRead {
+            workspace: Some(label.to_owned()),
+            rules: rules_for(configuration, label),
+            preset,
+            agents: agents
+                .filter(|(id, preset)| own.get(id).is_none_or(|own| own.preset != *preset))
+                .collect(),
+            own_runs: None,
+        }
+    }
+
+    /// Keeps in the audit what the hub's own file says of the policy.
     pub(crate) async fn audit_own(&self) -> Result<(), InstallationError> {
         let own = self.configuration.sourced().0.iter();
         let own = own.filter(|rule| matches!(rule.origin, Origin::Data(_) | Origin::Environment(_)));
-        let rules: Vec<Rule> = own.map(|rule| rule.value.clone()).collect();
-        if rules.is_empty() {
-            return Ok(());
-        }
-        let at = Stamp::of([self.configuration.data().join(FILE_NAME)]);
-        audit_policy(&self.installation, None, rules, &at).await
+        let preset = self.configuration.preset();
+        let agents = self.configuration.agents().iter().map(|(id, agent)| (id.clone(), agent.preset));
+        let policy = PolicyRead {
+            workspace: None,
+            rules: own.map(|rule| rule.value.clone()).collect(),
+            preset: Some(preset),
+            agents: agents.filter(|(_, own)| *own != preset).collect(),
+            own_runs: Some(self.configuration.hub().own_runs),
+        };
+        self.audit_policy(policy).await
+    }
+
+    /// Keeps in the audit what counts from now on, also where the files changed while no hub ran.
+    async fn audit_policy(&self, policy: PolicyRead) -> Result<(), InstallationError> {
+        let mut known = self.said.lock().await;
+        let said = match known.take() {
+            Some(said) => said,
+            None => self.installation.policies_said().await?,
+        };
+        self.installation.record_policy(known.insert(said), policy).await
     }
 
     /// Looks again, for as long as the hub runs, whenever one of the files changed or a person trusts another one.
@@ -152,9 +183,9 @@ impl WorkspaceProjects {
         };
         let Ok(stamp) = tokio::task::spawn_blocking(look).await else { return Ok(Stamp::default()) };
         if stamp != *seen {
-            let before = self.rules();
+            let before = (self.rules(), self.presets());
             self.look_at(workspaces).await;
-            if self.rules() != before {
+            if (self.rules(), self.presets()) != before {
                 engine.policy_changed().await;
             }
             if let Err(error) = audit_trust(self.configuration.data(), &self.installation).await {
@@ -194,7 +225,20 @@ impl Projects for WorkspaceProjects {
 
     fn rules(&self) -> Vec<Rule> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        found.values().flat_map(|found| &found.rules).cloned().collect()
+        found.values().flat_map(|found| &found.policy.rules).cloned().collect()
+    }
+
+    fn presets(&self) -> Vec<AgentPreset> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |(label, found): (&String, &Found)| {
+            let preset = |(agent, preset): (&String, &Preset)| AgentPreset {
+                agent: agent.clone(),
+                workspace: Some(label.clone()),
+                preset: *preset,
+            };
+            found.policy.agents.iter().map(preset).collect::<Vec<_>>()
+        };
+        found.iter().flat_map(of).collect()
     }
 
     fn preparation(&self, workspace: &Workspace) -> Preparation {
@@ -250,16 +294,4 @@ async fn audit(installation: &Installation, record: &Trusted) -> Result<(), Inst
 
 fn given(record: &Trusted) -> TrustGiven {
     TrustGiven { path: record.path.display().to_string(), digest: record.digest.to_string() }
-}
-
-/// Keeps in the audit which rules count from now on. Who wrote them is not known, and the same file says them once.
-async fn audit_policy(
-    installation: &Installation,
-    workspace: Option<&str>,
-    rules: Vec<Rule>,
-    at: &Stamp,
-) -> Result<(), InstallationError> {
-    let said = format!("policy\n{workspace:?}\n{rules:?}\n{:?}", at.changed_at());
-    let fact = AuditFact::Policy(PolicyRead { workspace: workspace.map(str::to_owned), rules });
-    installation.record_once(append_id(&said), &Who::runyard(), fact).await
 }

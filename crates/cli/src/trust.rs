@@ -14,7 +14,7 @@ use runyard_store::{Clock, SystemClock};
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun, local_actor, show_data};
 use serde_json::{Value, json};
 
-pub(crate) use self::records::{Digest, Standing, TrustRecords, Trusted, append_id};
+pub(crate) use self::records::{Digest, Standing, TrustRecords, Trusted};
 use crate::config_show::{redactor, shown};
 use crate::configuration::{
     ConfigurationProblems, Environment, FILE_NAME, Fault, Origin, Problem, ProjectLayer, files_above,

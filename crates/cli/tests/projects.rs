@@ -151,3 +151,108 @@ fn c24_what_a_project_says_and_whether_it_is_trusted_reaches_a_run_that_is_runni
     api.until(&run, "completed");
     assert_eq!(effects(), ["allow", "deny"]);
 }
+
+/// It writes a file whenever a person said that it may go on.
+const WRITES: &str = r#"
+[[turn]]
+[[turn.step]]
+write = "one.txt"
+content = "one\n"
+[[turn.step]]
+ask = "Go on?"
+schema = { type = "string" }
+[[turn.step]]
+write = "two.txt"
+content = "two\n"
+"#;
+
+/// What the gate said of the run's writes.
+fn writes(api: &api::Api, run: &str) -> Vec<Value> {
+    let events = api.events(run);
+    let writes = events.iter().filter(|event| event["payload"]["request"]["kind"] == "write");
+    let said = |event: &Value| match event["type"].as_str().unwrap() {
+        "run.gate.judged" => event["payload"]["effect"].clone(),
+        kind => kind.into(),
+    };
+    writes.map(said).collect()
+}
+
+fn go_on(api: &api::Api, question: &Value) {
+    let answer = json!({"decision": "approve", "digest": question["digest"], "answer": "yes"});
+    api.post(&format!("/approvals/{}/resolve", question["id"].as_str().unwrap()), &answer);
+}
+
+const WRITER: Scripted<'static> = Scripted { name: "writer", profile: "", script: WRITES };
+
+// clause: C11
+#[test]
+fn c11_a_stricter_preset_of_a_project_reaches_a_run_that_is_running() {
+    let yard = api::Yard::new("", &[WRITER]);
+    let (_hub, api) = yard.up();
+    let run = api.start("writer", yard.place());
+    let question = api.asked(&run, &[]);
+    assert_eq!(writes(&api, &run), ["allow"]);
+    let file = yard.workspace.path().join("runyard.toml");
+    std::fs::write(&file, "[policy]\npreset = \"strict\"\n").unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let found = eventually("its preset is in the audit", || api.audit("audit.policy").pop());
+    assert_eq!(found["what"]["preset"], "strict", "{found}");
+    assert_eq!(found["what"]["agents"]["writer"], "strict", "{found}");
+    go_on(&api, &question);
+    api.asked(&run, &[question["id"].as_str().unwrap()]);
+    assert_eq!(writes(&api, &run), ["allow", "run.approval.requested"]);
+    // A run elsewhere is none of its business.
+    let other = tempfile::tempdir().unwrap();
+    api.add_workspace(other.path());
+    let elsewhere = api.start("writer", other.path().to_str().unwrap());
+    go_on(&api, &api.asked(&elsewhere, &[]));
+    api.until(&elsewhere, "completed");
+    assert_eq!(writes(&api, &elsewhere), ["allow", "allow"]);
+}
+
+// clause: C11
+#[test]
+fn c11_a_stricter_preset_of_an_agent_reaches_a_run_that_a_new_hub_goes_on_with() {
+    let yard = api::Yard::new("", &[WRITER]);
+    let (hub, api) = yard.up();
+    let run = api.start("writer", yard.place());
+    let question = api.asked(&run, &[]);
+    hub.signal(rustix::process::Signal::TERM);
+    hub.ended();
+    let file = yard.home.path("runyard.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}preset = \"strict\"\n")).unwrap();
+    let (_hub, api) = yard.up();
+    let found = api.audit("audit.policy");
+    assert_eq!((found.len(), &found[0]["what"]["agents"]["writer"]), (1, &json!("strict")), "{found:?}");
+    go_on(&api, &question);
+    api.asked(&run, &[question["id"].as_str().unwrap()]);
+    assert_eq!(writes(&api, &run), ["allow", "run.approval.requested"]);
+}
+
+#[test]
+fn c24_what_a_file_no_longer_says_is_in_the_audit_also_where_it_went_without_a_hub() {
+    let yard = Yard::new("");
+    let policies = || -> Vec<Value> {
+        let shown = yard.run(&["audit", "show", "--limit", "499"]).data();
+        let entries = shown["entries"].as_array().unwrap().iter();
+        entries.filter(|entry| entry["type"] == "audit.policy").map(|entry| entry["what"].clone()).collect()
+    };
+    assert_eq!(policies(), [json!(null); 0], "nothing is said of it");
+    let own = yard.home.path("runyard.toml");
+    std::fs::write(&own, format!("[policy]\npreset = \"strict\"\n{DENY}[hub]\nown_runs = \"refuse\"\n"))
+        .unwrap();
+    let said = policies();
+    let (preset, own_runs) = (&said[0]["preset"], &said[0]["ownRuns"]);
+    assert_eq!((said.len(), preset, own_runs), (1, &json!("strict"), &json!("refuse")), "{said:?}");
+    assert_eq!(said[0]["rules"][0]["effect"], "deny");
+    std::fs::remove_file(&own).unwrap();
+    let said = policies();
+    assert_eq!(said[1..], [json!({"rules": [], "preset": "default", "ownRuns": "approve"})]);
+    yard.write(DENY);
+    assert_eq!(policies()[2..].iter().map(|what| &what["rules"][0]["effect"]).collect::<Vec<_>>(), ["deny"]);
+    yard.write("# It says nothing any more.\n");
+    let said = policies();
+    assert_eq!((said.len(), &said[3]["rules"], said[3]["workspace"].is_string()), (4, &json!([]), true));
+    assert_eq!(policies().len(), 4, "and is said once");
+}

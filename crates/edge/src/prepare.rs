@@ -133,7 +133,11 @@ pub(crate) async fn prepare(
     let policy = edge.policies.current();
     let policy =
         policy.ok_or_else(|| Failure::new(Code::PermissionDenied, "the edge holds no policy to judge by"))?;
-    note("policy", format!("version {}, preset {}", policy.version, open.approval_policy.preset));
+    let preset = match policy.preset_of(&open.agent_id, &open.workspace.label) {
+        Preset::Strict => Preset::Strict.as_str(),
+        Preset::Default => &open.approval_policy.preset,
+    };
+    note("policy", format!("version {}, preset {preset}", policy.version));
     let Granted { access, lease, projected, said, degraded: in_reach, .. } = granted?;
     note("credentials", safe(&said));
 
@@ -150,7 +154,7 @@ pub(crate) async fn prepare(
     };
     // What it may read is known when there is a checkout; nobody is asked about that.
     let bounds = edge.sandboxes.for_run(&open.execution_policy, needs.clone(), within.clone());
-    let unasked = (!backend.info().asks).then(|| unasked(&bounds, open, policy.preset)).transpose()?;
+    let unasked = (!backend.info().asks).then(|| unasked(&bounds, preset)).transpose()?;
     let Checkout { found: in_checkout, borrowed, mut degraded } =
         checkout(edge, &*backend, open, &root, places, living).await?;
     note("checkout", safe(&in_checkout));
@@ -205,13 +209,9 @@ fn environment_without_hub(edge: &Shared, open: &OpenRun, places: &Places) -> BT
     environment
 }
 
-/// Whether a backend that cannot ask may run, under the stricter of the run's preset and the policy's own, as the gate judges; and
-/// what is said of it then.
-fn unasked(bounds: &InForce, open: &OpenRun, policy: Preset) -> Result<String, Failure> {
-    let preset = match policy {
-        Preset::Strict => policy.as_str(),
-        Preset::Default => &open.approval_policy.preset,
-    };
+/// Whether a backend that cannot ask may run, under the stricter of the run's preset and the policy's, as the gate judges; and what
+/// is said of it then.
+fn unasked(bounds: &InForce, preset: &str) -> Result<String, Failure> {
     match bounds.denies_what_is_asked(preset) {
         true => Ok("the backend cannot ask: what it does is bounded by the sandbox, and approved by nobody"
             .to_owned()),

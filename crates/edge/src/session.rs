@@ -412,10 +412,18 @@ impl Drive {
     /// Reports, and answers the backend once that is durable.
     async fn put(&mut self, reports: Vec<Report>, mut answers: Vec<(String, Answer)>) -> Result<(), Over> {
         if !reports.is_empty() {
-            let granted = self.outbox.put(reports).await?;
-            let granted =
-                granted.into_iter().filter_map(|(name, answer)| Some((self.asks.take(&name)?, answer)));
-            answers.extend(granted);
+            for (name, answer) in self.outbox.put(reports).await? {
+                if let Some(key) = self.asks.take(&name) {
+                    answers.push((key, answer));
+                    continue;
+                }
+                // What was judged here waits for nobody, but the hub has the last word on it.
+                for (key, own) in &mut answers {
+                    if self.scribe.name(key)? == name {
+                        *own = answer.clone();
+                    }
+                }
+            }
         }
         for (key, answer) in answers {
             self.tell(Command::Answer { key, answer })?;

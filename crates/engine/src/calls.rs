@@ -24,6 +24,10 @@ use crate::{Engine, EngineError};
 /// How much may be open in a run when an agent calls.
 const OPEN_MAX: usize = 64;
 
+/// Why a rule does not let a call go on by itself.
+const FOR_ONE_TIME: &str =
+    "only a rule for one time allows it, and such a rule lets no call of an action go on by itself";
+
 /// A call that an agent wants to make.
 #[derive(Clone, Debug)]
 pub struct AgentCall {
@@ -108,7 +112,14 @@ impl Engine {
         now: Timestamp,
     ) -> Result<(Vec<Fact>, Verdict), EngineError> {
         let judgement = self.judged(policy, run, call, now);
-        let reason = judgement.because.to_string();
+        // A rule that holds once would have to be retired with this very write: a person is asked instead, where one may be.
+        let (effect, reason) = match judgement.effect {
+            Effect::Allow if judgement.rules_used_up().next().is_some() => {
+                let asks = run.created.execution_policy.approval == Approval::Ask;
+                (if asks { Effect::Ask } else { Effect::Deny }, FOR_ONE_TIME.to_owned())
+            }
+            effect => (effect, judgement.because.to_string()),
+        };
         let noted = |effect| {
             let (key, request) = (call.call.clone(), request(call));
             Fact::from(RunEvent::GateJudged(GateJudged { key, request, effect, reason: reason.clone() }))
@@ -118,11 +129,8 @@ impl Engine {
         let held =
             |grant: &&Grant| grant.digest == digest && (grant.used || !awaited.contains(&grant.approval_id));
         let held = run.grants.iter().find(held);
-        Ok(match (judgement.effect, held) {
-            // A rule that holds once would have to be retired with this very write: a person is asked instead.
-            (Effect::Allow, _) if judgement.rules_used_up().next().is_none() => {
-                (vec![noted(Effect::Allow), begun(call)], Verdict::Passed)
-            }
+        Ok(match (effect, held) {
+            (Effect::Allow, _) => (vec![noted(Effect::Allow), begun(call)], Verdict::Passed),
             (Effect::Deny, _) => (vec![noted(Effect::Deny)], Verdict::Denied(reason)),
             (_, Some(grant)) => used(grant.approval_id, grant.approved, grant.reason.as_deref(), call),
             (_, None) if run.state.open().count() >= OPEN_MAX => {

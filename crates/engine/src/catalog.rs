@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use runyard_backend::BackendInfo;
-use runyard_domain::gate::{OwnRuns, Preset, Rule};
+use runyard_domain::gate::{AgentPreset, OwnRuns, Preset, Rule};
 use runyard_domain::run::{Degraded, Run, RunEvent};
 use runyard_domain::{AgentProfile, BackendProfile, PlannedBackend};
 use runyard_store::blob_id;
@@ -29,6 +29,17 @@ pub struct Catalog {
 }
 
 impl Catalog {
+    /// The presets of the agent profiles that have a stricter one.
+    pub(crate) fn presets(&self) -> Vec<AgentPreset> {
+        let stricter = self.agents.values().filter(|agent| agent.preset != Preset::Default);
+        let preset = |agent: &AgentProfile| AgentPreset {
+            agent: agent.id.clone(),
+            workspace: None,
+            preset: agent.preset,
+        };
+        stricter.map(preset).collect()
+    }
+
     /// The agent profile of this id.
     pub(crate) fn agent(&self, id: &str) -> Result<&AgentProfile, EngineError> {
         self.agents.get(id).ok_or_else(|| EngineError::Invalid {

@@ -23,6 +23,7 @@ use crate::recovery::{AWAY_MS_MIN, queued, reopening};
 use crate::review::{keep, link_work};
 use crate::threads::History;
 use crate::translate::{DEATHS_MAX, Terms, Translated, answer, batch_append, status, translate};
+use crate::used_once::Checked;
 use crate::{Engine, EngineError};
 
 /// How many messages wait for a driver.
@@ -335,7 +336,8 @@ impl<'a> Driver<'a> {
             return Ok(None);
         }
         // A rule that holds once is used up before it has served: what dies in between costs a question, not a second use.
-        self.engine.rules_used(reports.iter().filter_map(rule_used).collect()).await;
+        let Checked { reports, refused } = self.engine.use_rules(reports).await;
+        let reports = &*reports;
         let texts = keep(self.engine.recorder(), &mut self.parts, reports).await?;
         let mut made = Translated::default();
         let mut ended = false;
@@ -383,7 +385,7 @@ impl<'a> Driver<'a> {
         let open: Vec<ApprovalId> = self.standing.run.state.open().map(|(id, _)| id).collect();
         self.asked_here.extend(open);
         failpoint::reach("link.recorded");
-        let granted = made.granted;
+        let granted = [made.granted, refused].concat();
         self.recorded = (edge_sequence, granted.clone());
         self.edge.send(ToEdge::Recorded { run, generation, edge_sequence, granted }).await;
         Ok(made.died.then_some(Closing::Died))
@@ -572,13 +574,6 @@ impl<'a> Driver<'a> {
         };
         self.standing = self.engine.record_at(self.standing.clone(), self.generation, decide).await?;
         Ok(())
-    }
-}
-
-fn rule_used(report: &Report) -> Option<String> {
-    match report {
-        Report::Judged { rule_used, .. } => rule_used.clone(),
-        _ => None,
     }
 }
 

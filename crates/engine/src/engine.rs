@@ -183,11 +183,15 @@ impl Engine {
     /// The policy that counts now.
     pub fn policy(&self) -> Policy {
         let registry = self.0.installation.registry();
-        let mut rules = self.0.catalog.rules.clone();
-        rules.extend(self.projects().map(|projects| projects.rules()).unwrap_or_default());
+        let (mut rules, mut presets) = (self.0.catalog.rules.clone(), self.0.catalog.presets());
+        if let Some(projects) = self.projects() {
+            rules.extend(projects.rules());
+            presets.extend(projects.presets());
+        }
         Policy {
             version: registry.policy_version(),
             preset: self.0.catalog.preset,
+            presets,
             rules,
             stored: self.0.installation.stored_rules(),
         }
@@ -309,18 +313,6 @@ impl Engine {
             }
         }
         Ok(())
-    }
-
-    /// Rules that held once are used up.
-    pub(crate) async fn rules_used(&self, rules: Vec<String>) {
-        for rule in &rules {
-            if let Err(error) = self.0.installation.use_once(rule).await {
-                tracing::error!(%error, rule, "a rule that holds once is not retired");
-            }
-        }
-        if !rules.is_empty() {
-            self.policy_changed().await;
-        }
     }
 
     /// Looks after runs that another hub has changed. A run with a driver hears of it by itself; one that was parked has none.

@@ -8,6 +8,7 @@ mod audit;
 mod error;
 mod fact;
 mod follow;
+mod latest;
 mod registry;
 mod token;
 
@@ -22,7 +23,7 @@ use runyard_store::{
     Appended, Change, Clock, NewEvent, Place, Projection, Refusal, RunRow, StorageError, Store, Writes,
     append_until_known,
 };
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 
 pub use audit::{AuditEntry, ENTRIES_MAX};
 pub use error::InstallationError;
@@ -30,6 +31,7 @@ pub use fact::{
     ActionRefused, AuditFact, ChangesApplied, DecisionMade, Listing, Login, PolicyRead, SecretProjected,
     SessionClosed, TrustGiven, WorkspaceChanged,
 };
+pub use latest::PoliciesSaid;
 pub use registry::{REGISTRY_BYTES_MAX, RULES_MAX, Registry, StoredRule, TOKENS_MAX};
 pub use token::{NAME_BYTES_MAX, Role, TokenInfo, TokenText, permissions};
 
@@ -60,6 +62,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     current: Arc<Current>,
     quiet: Quiet,
+    logins_recalled: OnceCell<()>,
     _follower: Follower,
 }
 
@@ -79,8 +82,9 @@ impl Installation {
         };
         let current = Arc::new(Current::at(Arc::clone(&store), &row)?);
         let follower = Follower::of(&current);
-        let quiet = Quiet::default();
-        Ok(Installation(Arc::new(Inner { store, redactor, clock, current, quiet, _follower: follower })))
+        let (quiet, logins_recalled) = (Quiet::default(), OnceCell::new());
+        let inner = Inner { store, redactor, clock, current, quiet, logins_recalled, _follower: follower };
+        Ok(Installation(Arc::new(inner)))
     }
 
     /// The tokens and rules in force.

@@ -42,6 +42,7 @@ mod snooze;
 mod threads;
 mod timers;
 mod translate;
+mod used_once;
 
 // What whoever shows backends has to name.
 pub use runyard_backend::BackendInfo;
@@ -62,9 +63,9 @@ pub use error::EngineError;
 pub use execution::Unscoped;
 pub use installation::{
     ActionRefused, AuditEntry, AuditFact, ChangesApplied, DecisionMade, ENTRIES_MAX, INSTALLATION,
-    Installation, InstallationError, Listing, Login, NAME_BYTES_MAX, PolicyRead, REGISTRY_BYTES_MAX,
-    RULES_MAX, Registry, Role, SecretProjected, SessionClosed, StoredRule, TOKENS_MAX, TokenInfo, TokenText,
-    TrustGiven, WorkspaceChanged, is_installation, permissions,
+    Installation, InstallationError, Listing, Login, NAME_BYTES_MAX, PoliciesSaid, PolicyRead,
+    REGISTRY_BYTES_MAX, RULES_MAX, Registry, Role, SecretProjected, SessionClosed, StoredRule, TOKENS_MAX,
+    TokenInfo, TokenText, TrustGiven, WorkspaceChanged, is_installation, permissions,
 };
 pub use media::image_size;
 pub use options::{EngineOptions, Limits};

@@ -3,7 +3,7 @@
 //! How such a configuration is read, and how far it counts, is not known here.
 
 use async_trait::async_trait;
-use runyard_domain::gate::Rule;
+use runyard_domain::gate::{AgentPreset, Rule};
 use runyard_domain::run::{Created, Failure, Run};
 use runyard_domain::{AgentProfile, Code, Preparation, Workspace};
 
@@ -18,6 +18,9 @@ pub trait Projects: Send + Sync {
     /// The rules of all configurations that were looked at, each bound to its own workspace.
     fn rules(&self) -> Vec<Rule>;
 
+    /// The presets of the agents that have another in a workspace than elsewhere, of all configurations that were looked at.
+    fn presets(&self) -> Vec<AgentPreset>;
+
     /// What prepares the checkouts of a workspace, as its configuration said when it was last looked at.
     fn preparation(&self, workspace: &Workspace) -> Preparation;
 
@@ -31,9 +34,9 @@ impl Engine {
     pub async fn agent_in(&self, workspace: &Workspace, id: &str) -> Result<AgentProfile, EngineError> {
         let agent = self.catalog().agent(id)?;
         let Some(projects) = self.projects() else { return Ok(agent.clone()) };
-        let before = projects.rules();
+        let before = (projects.rules(), projects.presets());
         let agent = projects.agent(workspace, agent).await?;
-        if projects.rules() != before {
+        if (projects.rules(), projects.presets()) != before {
             self.policy_changed().await;
         }
         Ok(agent)

@@ -10,11 +10,15 @@ mod support;
 
 use std::sync::Arc;
 
-use runyard_backend::link::Report;
-use runyard_domain::gate::{Effect, OwnRuns, Question, Request, Rule, RuleKind, RuleText, Scope};
+use runyard_backend::link::{Report, ToEdge};
+use runyard_domain::gate::{
+    Effect, OwnRuns, Question, Request, Rule, RuleKind, RuleText, Scope, SideEffects,
+};
 use runyard_domain::run::{DecisionScope, Resolution, RunState, Who};
-use runyard_domain::{Actor, Code, RunId};
-use runyard_engine::{ApprovalRecord, Decision, Engine, EngineError, Resolve, SNOOZE_MS_MAX};
+use runyard_domain::{Actor, Approval, Code, RunId, WantedExecution};
+use runyard_engine::{
+    AgentCall, ApprovalRecord, Decision, Engine, EngineError, NewRun, Resolve, SNOOZE_MS_MAX,
+};
 use runyard_store::{Clock, ManualClock, MemoryStore};
 
 use support::*;
@@ -273,4 +277,99 @@ async fn c11_what_agents_asked_for_is_found_in_the_logs_with_what_was_decided() 
     assert_eq!(found, expected, "the newest run first");
     assert_eq!((past.runs, past.more), (3, false));
     assert!(past.requests.iter().all(|past| past.agent == "demo" && past.workspace == "site"));
+}
+
+/// A rule that allows this for one time.
+async fn once(engine: &Engine, kind: RuleKind, pattern: &str) -> String {
+    let text = RuleText { scope: Scope::Once, ..RuleText::new(Effect::Allow, kind, Some(pattern)) };
+    let by = Who::from(&person());
+    engine.installation().add_rule(text.try_into().unwrap(), &by).await.unwrap().id.to_string()
+}
+
+/// The next thing that is no policy.
+async fn answered(edge: &mut PlayedEdge) -> ToEdge {
+    loop {
+        match edge.hear().await {
+            ToEdge::Policy(_) => {}
+            heard => return heard,
+        }
+    }
+}
+
+#[tokio::test]
+async fn c11_what_an_edge_allows_by_a_rule_for_one_time_that_another_used_up_is_refused() {
+    let world = World::default();
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let rule = once(&engine, RuleKind::Shell, "make").await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = loop {
+        if let ToEdge::Open(open) = answered(&mut edge).await {
+            break *open;
+        }
+    };
+    let allowed = |key: &str| Report::Judged {
+        key: key.to_owned(),
+        request: Request::Shell { command: "make".into(), cwd: ".".into() },
+        allowed: true,
+        reason: "a rule says so".into(),
+        rule_used: Some(rule.clone()),
+    };
+    edge.recorded(&open, 1, vec![Report::Accepted]).await;
+    edge.recorded(&open, 2, vec![Report::Preparing { checks: vec!["workspace".into()] }]).await;
+    let checks = std::collections::BTreeMap::from([("workspace".to_owned(), "allowed".to_owned())]);
+    let started = Report::Started { backend_kind: "scripted".into(), protocol: "p".into(), checks };
+    edge.recorded(&open, 3, vec![started]).await;
+    // Another edge asks a moment later than this one, as it sees it.
+    edge.report(&open, 4, vec![allowed("first")]).await;
+    let ToEdge::Recorded { granted, .. } = answered(&mut edge).await else { panic!("it is recorded") };
+    assert_eq!(granted, [], "what the edge said is what counts");
+    edge.report(&open, 5, vec![allowed("second")]).await;
+    let ToEdge::Recorded { granted, .. } = answered(&mut edge).await else { panic!("it is recorded") };
+    let [(key, answer)] = granted.as_slice() else { panic!("it is refused: {granted:?}") };
+    assert_eq!((key.as_str(), answer.approved), ("second", false));
+    let reason = answer.reason.clone().unwrap();
+    assert!(reason.starts_with("permission_denied: ") && reason.contains("used up"), "{reason}");
+    let events = engine.events(run, 0, 100).await.unwrap();
+    let judged: Vec<serde_json::Value> = events
+        .iter()
+        .map(|event| serde_json::from_slice::<serde_json::Value>(&event.body).unwrap())
+        .filter(|event| event["type"] == "run.gate.judged")
+        .map(|event| event["payload"]["effect"].clone())
+        .collect();
+    assert_eq!(judged, ["allow", "deny"]);
+}
+
+#[tokio::test]
+async fn c12_a_call_that_only_a_rule_for_one_time_allows_is_denied_where_nobody_may_be_asked() {
+    let world = World::default();
+    let (engine, mut edge) = world.hub_and_edge().await;
+    once(&engine, RuleKind::Action, "notes_add").await;
+    for (approval, denied) in [(Approval::Never, true), (Approval::Ask, false)] {
+        let wanted = WantedExecution { approval: Some(approval), ..WantedExecution::default() };
+        let new = NewRun { execution_policy: Some(wanted), ..new_run("x") };
+        let run = engine.create_run(new, &person()).await.unwrap().standing.run.id;
+        edge.start().await;
+        let call = AgentCall {
+            run,
+            call: "c1".into(),
+            action: "notes_add".into(),
+            side_effects: SideEffects::Write,
+            idempotent: false,
+            input: serde_json::json!({"text": "x"}),
+        };
+        let (caller, made) = (engine.clone(), call.clone());
+        let passing = tokio::spawn(async move { caller.pass_call(made).await });
+        if denied {
+            let refused = tokio::time::timeout(std::time::Duration::from_secs(30), passing).await;
+            let refused = refused.expect("nobody is asked").unwrap().unwrap_err();
+            let EngineError::Denied { reason } = &refused else { panic!("{refused}") };
+            assert!(reason.contains("for one time"), "{reason}");
+            assert!(engine.open_approvals(Some(run), None, 10, true).await.unwrap().is_empty());
+        } else {
+            until(&engine, run, "needs_approval").await;
+            let asked = engine.open_approvals(Some(run), None, 10, true).await.unwrap();
+            assert!(asked[0].asked.reason.contains("for one time"), "{asked:?}");
+            passing.abort();
+        }
+    }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use runyard_domain::gate::{Effect, Rule, RuleKind, RuleText, Scope};
+use runyard_domain::gate::{Effect, Preset, Rule, RuleKind, RuleText, Scope};
 use runyard_domain::run::{Resolution, Who};
 use runyard_domain::{Actor, AppendId, ApprovalId, Code, EventId, RunId, Timestamp, WorkspaceId};
 use runyard_engine::{
@@ -125,7 +125,7 @@ async fn c24_every_kind_of_entry_says_who_did_what() {
     let revoked = TrustGiven { path: "demo/runyard.toml".to_owned(), digest: "d2".to_owned() };
     installation.record(&ada(), AuditFact::TrustRevoked(revoked)).await.unwrap();
     expect("audit.trust.revoked", &by_ada, json!({"path": "demo/runyard.toml", "digest": "d2"}));
-    let read = PolicyRead { workspace: Some("demo".to_owned()), rules: Vec::new() };
+    let read = PolicyRead { workspace: Some("demo".to_owned()), ..PolicyRead::default() };
     installation.record(&Who::runyard(), AuditFact::Policy(read)).await.unwrap();
     expect("audit.policy", &by_runyard, json!({"workspace": "demo", "rules": []}));
     let workspace_id = WorkspaceId::from_parts(3, &[3; 10]);
@@ -197,6 +197,70 @@ async fn who_comes_in_again_and_again_is_recorded_once_an_hour() {
     clock.advance_ms(1);
     installation.record(&ada(), login()).await.unwrap();
     assert_eq!(said(&installation).await.len(), 1 + 3);
+}
+
+// clause: C24
+#[tokio::test]
+async fn who_comes_in_again_is_recorded_once_an_hour_also_where_each_call_has_a_process_of_its_own() {
+    let (store, clock) = (in_memory(), Arc::new(ManualClock::at(NOW_MS)));
+    for _ in 0..3 {
+        open_at(&store, &clock).await.record(&ada(), login()).await.unwrap();
+        clock.advance_ms(60 * 1000);
+    }
+    assert_eq!(said(&open(&store).await).await.len(), 1 + 1);
+    clock.advance_ms(57 * 60 * 1000 - 1);
+    open_at(&store, &clock).await.record(&ada(), login()).await.unwrap();
+    assert_eq!(said(&open(&store).await).await.len(), 1 + 1, "an hour is not over");
+    open_at(&store, &clock).await.record(&agent(), login()).await.unwrap();
+    clock.advance_ms(1);
+    open_at(&store, &clock).await.record(&ada(), login()).await.unwrap();
+    assert_eq!(said(&open(&store).await).await.len(), 1 + 3, "the agent, and the person again");
+    let browser = || AuditFact::Login(Login { how: "browser".to_owned() });
+    open_at(&store, &clock).await.record(&ada(), browser()).await.unwrap();
+    open_at(&store, &clock).await.record(&ada(), browser()).await.unwrap();
+    assert_eq!(said(&open(&store).await).await.len(), 1 + 5, "each session in a browser is one");
+}
+
+/// What a file says of the policy.
+fn policy(workspace: Option<&str>, rules: &[(Effect, &str)], preset: Preset) -> PolicyRead {
+    let rule =
+        |(effect, pattern): &(Effect, &str)| Rule::new(*effect, RuleKind::Shell, Some(pattern)).unwrap();
+    PolicyRead {
+        workspace: workspace.map(str::to_owned),
+        rules: rules.iter().map(rule).collect(),
+        preset: Some(preset),
+        ..PolicyRead::default()
+    }
+}
+
+#[tokio::test]
+async fn c24_what_a_file_says_of_the_policy_is_recorded_whenever_it_is_another_than_before() {
+    let store = in_memory();
+    // Each time after a restart, and what is said twice is recorded once.
+    let read = async |read: PolicyRead| {
+        let installation = open(&store).await;
+        let mut known = installation.policies_said().await.unwrap();
+        for _ in 0..2 {
+            installation.record_policy(&mut known, read.clone()).await.unwrap();
+        }
+        let all = said(&installation).await.into_iter();
+        all.filter(|(kind, ..)| kind == "audit.policy").map(|(_, _, what)| what).collect::<Vec<_>>()
+    };
+    let nothing = |workspace| policy(workspace, &[], Preset::Default);
+    assert_eq!(read(nothing(None)).await, [json!(null); 0], "nothing was ever said");
+    let deny = policy(None, &[(Effect::Deny, "cat /home/ada/x")], Preset::Default);
+    assert_eq!(read(deny.clone()).await.len(), 1);
+    assert_eq!(read(deny.clone()).await.len(), 1, "also where it is stored without a private path");
+    let site = policy(Some("site"), &[(Effect::Ask, "make")], Preset::Default);
+    assert_eq!(read(site).await.len(), 2);
+    let own = read(nothing(None)).await;
+    assert_eq!((own.len(), &own[2]), (3, &json!({"rules": [], "preset": "default"})));
+    let own = read(policy(None, &[], Preset::Strict)).await;
+    assert_eq!((own.len(), &own[3]["preset"]), (4, &json!("strict")));
+    let of_site = read(nothing(Some("site"))).await;
+    assert_eq!((of_site.len(), &of_site[4]["rules"]), (5, &json!([])));
+    assert_eq!(read(deny).await.len(), 6);
+    assert_eq!(read(nothing(Some("site"))).await.len(), 6);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use runyard_domain::gate::Rule;
+use runyard_domain::gate::{AgentPreset, Rule};
 use runyard_domain::{AgentProfile, Preparation, Workspace};
 use runyard_engine::{Engine, EngineError, NewRun, Projects};
 
@@ -27,6 +27,10 @@ struct Configured(Mutex<VecDeque<Preparation>>);
 impl Projects for Configured {
     async fn agent(&self, _: &Workspace, agent: &AgentProfile) -> Result<AgentProfile, EngineError> {
         Ok(agent.clone())
+    }
+
+    fn presets(&self) -> Vec<AgentPreset> {
+        Vec::new()
     }
 
     fn rules(&self) -> Vec<Rule> {

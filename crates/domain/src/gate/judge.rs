@@ -333,7 +333,8 @@ impl<'a> Judge<'a> {
             let default = Verdict::new(Effect::Ask, Because::Protected { path: path.clone() });
             return self.decide_path(kind, &path, default, |rule| names(rule, part));
         }
-        let default = match (self.subject.place, self.policy.preset) {
+        let preset = self.policy.preset_of(self.subject.agent, self.subject.workspace);
+        let default = match (self.subject.place, preset) {
             (Place::InPlace, _) => Verdict::ask(Clause::WriteInPlace),
             (Place::Checkout, Preset::Strict) => Verdict::ask(Clause::WriteStrict),
             (Place::Checkout, Preset::Default) => Verdict::allow(Clause::WriteInCheckout),

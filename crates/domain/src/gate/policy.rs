@@ -37,6 +37,19 @@ pub enum OwnRuns {
     Refuse,
 }
 
+/// The preset of an agent, where that is another than the policy's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentPreset {
+    /// The agent profile.
+    pub agent: String,
+    /// The label of the only workspace where this counts, whatever counts elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub workspace: Option<String>,
+    /// Its preset.
+    pub preset: Preset,
+}
+
 /// Everything that decides requests, as one version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -47,6 +60,9 @@ pub struct Policy {
     /// What is done where no rule speaks.
     #[serde(default)]
     pub preset: Preset,
+    /// The agents that have another.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub presets: Vec<AgentPreset>,
     /// The base, from configuration files.
     #[serde(default, alias = "rule")]
     pub rules: Vec<Rule>,
@@ -56,6 +72,18 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// The preset of an agent in a workspace: the policy's own, or a stricter one of the agent's.
+    pub fn preset_of(&self, agent: &str, workspace: &str) -> Preset {
+        let of = |place: Option<&str>| {
+            let mut own = self.presets.iter();
+            own.find(|own| own.agent == agent && own.workspace.as_deref() == place).map(|own| own.preset)
+        };
+        match (self.preset, of(Some(workspace)).or_else(|| of(None))) {
+            (Preset::Default, Some(own)) => own,
+            (preset, _) => preset,
+        }
+    }
+
     /// The rules that speak for this subject, the base first.
     pub(super) fn in_force<'a>(&'a self, subject: &'a Subject<'_>) -> impl Iterator<Item = &'a Rule> {
         self.rules.iter().chain(&self.stored).filter(|rule| rule.is_in_force(subject))

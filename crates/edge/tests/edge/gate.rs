@@ -290,6 +290,24 @@ async fn c11_a_rule_for_one_time_allows_one_request_of_all_runs_and_is_reported_
 }
 
 #[tokio::test(start_paused = true)]
+async fn c11_what_a_rule_for_one_time_allowed_is_refused_where_the_hub_says_that_another_was_first() {
+    let place = Place::new().await;
+    let mut hub = place.link().await;
+    let text = RuleText::new(Effect::Allow, RuleKind::Shell, Some("make"));
+    let once = RuleText { id: Some("rul_once".to_owned()), scope: Scope::Once, ..text };
+    let stored = vec![Rule::try_from(once).unwrap()];
+    hub.policy(Policy { version: 1, stored, ..Policy::default() }).await;
+    let mut puppet = hub.start(place.open(1)).await;
+    let asking = puppet.ask("a", shell("make"));
+    let batch = hub.batch().await;
+    let Report::Judged { key, allowed: true, .. } = &batch.reports[0] else { panic!("{batch:?}") };
+    let no = Answer { approved: false, reason: Some("another was first".to_owned()), answer: None };
+    hub.granted(&batch, vec![(key.clone(), no.clone())]).await;
+    asking.await.unwrap().unwrap();
+    assert_eq!(puppet.command().await, answered("a", no));
+}
+
+#[tokio::test(start_paused = true)]
 async fn c11_a_rule_for_one_time_allows_one_command_that_does_what_it_says() {
     let place = Place::new().await;
     let mut hub = place.link().await;

@@ -19,7 +19,7 @@ use crate::fresh::fresh;
 /// The most entries of one page; a larger limit is taken as this one.
 pub const ENTRIES_MAX: u32 = 500;
 /// How long somebody who came in is not recorded as coming in again.
-const LOGIN_QUIET_MS: u64 = 60 * 60 * 1000;
+pub(super) const LOGIN_QUIET_MS: u64 = 60 * 60 * 1000;
 /// How long the same refusal is only counted.
 const REFUSED_QUIET_MS: u64 = 60 * 1000;
 /// About how many different ones are kept quiet at a time. What is beyond that is recorded each time.
@@ -63,7 +63,9 @@ impl Installation {
         let now = self.0.clock.now();
         let (quiet_ms, what) = match &fact {
             AuditFact::Login(login) if login.how != Login::BROWSER => {
-                (LOGIN_QUIET_MS, format!("{by:?} {}", login.how))
+                // A hub that is there for one call would else record its caller each time.
+                self.0.logins_recalled.get_or_try_init(|| self.recall_logins()).await?;
+                (LOGIN_QUIET_MS, login.quiet_as(by))
             }
             AuditFact::Refused(refused) => {
                 (REFUSED_QUIET_MS, format!("{by:?} {} {:?}", refused.action, refused.run_id))
@@ -158,6 +160,14 @@ impl Quiet {
             heard.insert(what.to_owned(), Heard { until: now.plus_ms(quiet_ms), left_out: 0 });
         }
         Some(left_out)
+    }
+
+    /// Takes something for recorded that will have to be again from a time on.
+    pub(super) fn recall(&self, what: String, until: Timestamp) {
+        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if heard.len() < QUIET_MAX {
+            heard.entry(what).or_insert(Heard { until, left_out: 0 });
+        }
     }
 
     fn forget(&self, what: &str) {

@@ -1,6 +1,8 @@
 //! The events of the installation's log, by type: a small closed set. Every one says by whom, beside what stands here.
 
-use runyard_domain::gate::Rule;
+use std::collections::BTreeMap;
+
+use runyard_domain::gate::{OwnRuns, Preset, Rule};
 use runyard_domain::run::{ProjectedHow, Resolution, Who};
 use runyard_domain::{ApprovalId, RuleId, RunId, SessionId, Timestamp, TokenId, WorkspaceId};
 use serde::{Deserialize, Serialize};
@@ -133,6 +135,11 @@ impl Login {
     pub const HTTP: &str = "http";
     /// With a session in a browser, recorded each time that one begins.
     pub const BROWSER: &str = "browser";
+
+    /// What stands for somebody who comes in again in the same way.
+    pub(super) fn quiet_as(&self, by: &Who) -> String {
+        format!("{by:?} {}", self.how)
+    }
 }
 
 /// `audit.applied`: what a run changed was brought to a person's files, or taken back, by the decision of the one that the entry names.
@@ -181,8 +188,8 @@ pub struct ActionRefused {
     pub repeated: u64,
 }
 
-/// `audit.policy`: a file's rules count from now on, in place of those that it said before.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// `audit.policy`: what a file says of the policy counts from now on, in place of what it said before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyRead {
     /// The label of the workspace that they are bound to; the hub's own file has none.
@@ -190,6 +197,25 @@ pub struct PolicyRead {
     pub workspace: Option<String>,
     /// All of its rules that count.
     pub rules: Vec<Rule>,
+    /// Its preset, where it says one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub preset: Option<Preset>,
+    /// The presets of the agent profiles that have another, by their id.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub agents: BTreeMap<String, Preset>,
+    /// Whether people approve what their own runs ask, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub own_runs: Option<OwnRuns>,
+}
+
+impl PolicyRead {
+    /// Whether everything in it is as it is where there is no file.
+    pub(super) fn says_nothing(&self) -> bool {
+        self.rules.is_empty()
+            && self.agents.is_empty()
+            && self.preset.unwrap_or_default() == Preset::default()
+            && self.own_runs.unwrap_or_default() == OwnRuns::default()
+    }
 }
 
 /// `audit.trust`: a project's configuration was trusted; `audit.trust.revoked`: it is no longer.

@@ -1,0 +1,58 @@
+//! Rules that hold for one time: used up before what they allow is recorded, and nothing is allowed by one that is gone.
+
+use std::borrow::Cow;
+
+use runyard_backend::Answer;
+use runyard_backend::link::Report;
+use runyard_domain::Code;
+
+use crate::{Engine, InstallationError};
+
+/// Why what a rule allowed is refused all the same.
+const GONE: &str = "the rule that allows it was for one time, and was used up by another run";
+
+/// An edge's reports as they are to be recorded, and what is refused of what it allowed itself.
+pub(crate) struct Checked<'a> {
+    pub(crate) reports: Cow<'a, [Report]>,
+    /// The requests by their names, with what the backend is told.
+    pub(crate) refused: Vec<(String, Answer)>,
+}
+
+impl Engine {
+    /// Uses up the rules by which an edge allowed something for one time. An edge knows only of its own runs: of two edges that use
+    /// the same rule one was first, and the other's request is refused.
+    pub(crate) async fn use_rules<'a>(&self, reports: &'a [Report]) -> Checked<'a> {
+        let mut checked = Checked { reports: Cow::Borrowed(reports), refused: Vec::new() };
+        let mut used = false;
+        for (index, report) in reports.iter().enumerate() {
+            let Report::Judged { key, rule_used: Some(rule), .. } = report else { continue };
+            used = true;
+            if self.uses_up(rule).await {
+                continue;
+            }
+            let why = format!("{}: {GONE}", Code::PermissionDenied.as_str());
+            if let Some(Report::Judged { allowed, reason, rule_used, .. }) =
+                checked.reports.to_mut().get_mut(index)
+            {
+                (*allowed, *reason, *rule_used) = (false, why.clone(), None);
+            }
+            checked.refused.push((key.clone(), Answer { approved: false, reason: Some(why), answer: None }));
+        }
+        if used {
+            self.policy_changed().await;
+        }
+        checked
+    }
+
+    /// Whether the rule served for the first time.
+    async fn uses_up(&self, rule: &str) -> bool {
+        match self.installation().use_once(rule).await {
+            // It is used up, and only not gone here yet.
+            Ok(()) | Err(InstallationError::NotInForceYet(_)) => true,
+            Err(error) => {
+                tracing::warn!(%error, rule, "what a rule allowed for one time is refused");
+                false
+            }
+        }
+    }
+}
