@@ -23,7 +23,7 @@ pub struct Workspace {
     pub id: WorkspaceId,
     /// Its name for people.
     pub label: String,
-    /// The project that it belongs to: what several workspaces are grouped by.
+    /// The project that it is, by its label: a workspace stands for its project, and nothing groups several.
     pub project: String,
     /// The edge that has it.
     pub edge_id: String,

@@ -29,7 +29,7 @@ pub(crate) const WORDS: &[Word] = &[
     word("grant", "an approval's decision, held for the one request it was made for", &[]),
     word("gate", "what decides allow, ask or deny", &["guardrail", "guardrails"]),
     word("policy", "the gate's rules, with a preset for where no rule speaks", &["blacklist"]),
-    word("workspace", "the directory a person named: an id, a label, and a root that only its edge knows", &[]),
+    word("workspace", "the directory a person named, which stands for its project: an id, a label, and a root that only its edge knows", &[]),
     word("allow-list", "the workspaces that an edge knows", &["whitelist"]),
     word("checkout", "the run's own copy of a workspace", &["sandboxed copy", "working copy", "scratch copy"]),
     word("edge", "what executes next to the files", &["worker", "workers", "runner", "runners", "executor", "executors"]),
