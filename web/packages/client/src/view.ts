@@ -93,7 +93,8 @@ export interface RowFrame {
 /** What a row shows. */
 export type RowContent =
   | { kind: "turn"; number: number; command?: CommandReceived; outcome?: TurnOutcome }
-  | { kind: "message"; item: string; text: string; complete: boolean }
+  /** One that broke off has what was heard of it, and the words that stand for the rest: the agent never said those. */
+  | { kind: "message"; item: string; text: string; complete: boolean; brokeOff?: string }
   | { kind: "reasoning"; item: string; text: string }
   | { kind: "plan"; steps: readonly PlanStep[] }
   | { kind: "tool"; call: ToolCall; output: readonly OutputPiece[]; result: ToolResult | null; approval?: ApprovalEntry }

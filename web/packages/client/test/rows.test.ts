@@ -60,6 +60,14 @@ describe("a timeline", () => {
     expect(whole).toMatchObject({ text: "Grüße 😀 an euch alle", complete: true });
   });
 
+  it("keeps what was heard of a message that broke off, and takes what stands for the rest for nobody's words", () => {
+    const log = new Log().running();
+    log.add("run.message.delta", { item: "m", text: "I was", offset: 0 });
+    log.add("run.message.completed", { item: "m", text: "[This answer broke off.]", brokeOff: true });
+    const message = rowsOf(foldRun(log.events)).at(-1);
+    expect(message).toMatchObject({ kind: "message", text: "I was", complete: true, brokeOff: "[This answer broke off.]" });
+  });
+
   it("folds reads, plans and reports that follow each other", () => {
     const log = new Log().running();
     for (const path of ["a", "b", "a"]) log.add("run.file.read", { path });

@@ -216,10 +216,15 @@ export class Timeline {
       open.text.add(event.payload.text, event.payload.offset);
       return;
     }
-    const { text } = event.payload;
+    this.#messages.delete(item);
+    const { text, brokeOff } = event.payload;
+    if (brokeOff === true) {
+      const heard = open.text.text;
+      open.draft.content = () => ({ kind: "message", item, text: heard, complete: true, brokeOff: text });
+      return;
+    }
     open.draft.content = () => ({ kind: "message", item, text, complete: true });
     shareText(open.draft.events, text);
-    this.#messages.delete(item);
   }
 
   #tool(event: Extract<KnownEvent, { type: "run.tool.call" | "run.tool.output" | "run.tool.result" }>): void {

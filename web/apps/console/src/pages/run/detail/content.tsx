@@ -21,6 +21,12 @@ export function DetailContent({ run, row }: { run: ShownRun; row: Row }): ReactN
     case "tool":
       return <ToolDetail run={run} row={row} />;
     case "message":
+      return (
+        <>
+          <Markdown className="prose" text={row.text} />
+          {row.brokeOff !== undefined && <p className="muted">{row.brokeOff}</p>}
+        </>
+      );
     case "reasoning":
       return <Markdown className="prose" text={row.text} />;
     case "approval":

@@ -118,7 +118,7 @@ function lastSaid({ rows, completed }: RunView): string | undefined {
   if (completed !== null && completed.response !== "") return completed.response;
   for (let index = rows.length - 1; index >= Math.max(0, rows.length - LOOK_BACK_MAX); index -= 1) {
     const row = rows.at(index);
-    if (row.kind === "message" && row.complete) return row.text;
+    if (row.kind === "message" && row.complete && row.brokeOff === undefined) return row.text;
   }
   return undefined;
 }

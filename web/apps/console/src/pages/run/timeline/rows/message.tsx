@@ -21,7 +21,12 @@ export function clipped(text: string): string {
 
 /** A message: prose, clamped where it is long. */
 export function MessageRow({ row, open, onToggle }: ContentProps<"message">) {
-  return <Prose text={row.text} open={open} onToggle={() => onToggle(row.key)} />;
+  return (
+    <>
+      {row.text !== "" && <Prose text={row.text} open={open} onToggle={() => onToggle(row.key)} />}
+      {row.brokeOff !== undefined && <p className="muted">{row.brokeOff}</p>}
+    </>
+  );
 }
 
 /** A text in the timeline, with a way to all of it. */

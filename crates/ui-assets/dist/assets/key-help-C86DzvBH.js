@@ -1,0 +1,1 @@
+export{t as KeyHelp}from"./key-help-BXCm3__c.js";

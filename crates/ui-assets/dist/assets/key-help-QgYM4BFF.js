@@ -1,1 +1,0 @@
-export{t as KeyHelp}from"./key-help-DVi_aZZJ.js";

@@ -1,1 +1,0 @@
-export{n as LoginPage}from"./page-s4MKFe0G.js";

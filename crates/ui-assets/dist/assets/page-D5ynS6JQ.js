@@ -1,0 +1,1 @@
+export{r as LoginPanel}from"./page-B7vIwbUS.js";

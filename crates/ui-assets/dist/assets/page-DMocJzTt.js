@@ -1,1 +1,0 @@
-export{r as LoginPanel}from"./page-s4MKFe0G.js";
