@@ -63,6 +63,7 @@ impl Backend for ActionBackend {
             command: None,
             resumes: Resumes::Steps,
             asks: true,
+            tells_steps: true,
             checkout: false,
             needs_network: false,
             secret_keys: SecretKeys::default(),

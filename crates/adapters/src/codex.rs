@@ -116,6 +116,7 @@ impl Backend for CodexBackend {
             command: Some("codex app-server --listen stdio://"),
             resumes: Resumes::Thread,
             asks: true,
+            tells_steps: true,
             checkout: true,
             needs_network: true,
             secret_keys: SecretKeys { required: &["auth.json"], optional: &["config.toml"] },

@@ -100,6 +100,7 @@ impl Backend for NativeBackend {
             command: None,
             resumes: Resumes::Steps,
             asks: true,
+            tells_steps: true,
             checkout: true,
             needs_network: false,
             secret_keys: SecretKeys { required: &[KEY], optional: &[] },

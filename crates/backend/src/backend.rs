@@ -65,6 +65,8 @@ pub struct BackendInfo {
     pub resumes: Resumes,
     /// Whether it asks before it acts.
     pub asks: bool,
+    /// Whether it tells of each step that it takes. Of one that does not, only what it says and its changes are on record.
+    pub tells_steps: bool,
     /// Whether it works in a checkout, which is looked at when it is done.
     pub checkout: bool,
     /// Whether its processes must reach a provider, so that without a gateway the network cannot be cut for them.

@@ -131,6 +131,7 @@ impl Backend for ScriptedBackend {
             command: None,
             resumes: Resumes::Steps,
             asks: true,
+            tells_steps: true,
             checkout: true,
             needs_network: false,
             secret_keys: SecretKeys::default(),

@@ -77,11 +77,14 @@ struct IsolationView {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct CapabilitiesView {
     /// How far it can be resumed after its process died: thread, steps or never.
     resumes: Value,
     /// Whether it asks before it acts.
     asks: bool,
+    /// Whether it tells of each step that it takes.
+    tells_steps: bool,
     /// Whether it works in a checkout, which is looked at when it is done.
     checkout: bool,
     /// Whether it can be pointed at the edge's gateway.
@@ -120,6 +123,7 @@ impl BackendView {
             capabilities: CapabilitiesView {
                 resumes: serde_json::to_value(info.resumes)?,
                 asks: info.asks,
+                tells_steps: info.tells_steps,
                 checkout: info.checkout,
                 gateway: info.gateway,
             },

@@ -41,6 +41,9 @@ pub(crate) fn checks(open: &OpenRun) -> Vec<String> {
 /// Why a backend that cannot ask does not run here.
 const CANNOT_ASK: &str = "the backend cannot ask people, so it runs only in a sandbox that denies what they would be asked about: \
                           install bubblewrap, and give its agent network = \"deny\" (and sandbox = \"read-only\" under the strict preset)";
+/// What is said of a run whose backend reports no tool calls.
+const UNTOLD: &str =
+    "the backend does not tell what steps it takes: only what it says and changes is on record";
 
 /// Why a run of a session that another one uses does not start.
 const IN_USE: &str = "another run of the session is at work; give that one a further turn, wait for its end, or start a run in a \
@@ -159,6 +162,7 @@ pub(crate) async fn prepare(
         checkout(edge, &*backend, open, &root, places, living).await?;
     note("checkout", safe(&in_checkout));
     degraded.extend(unasked);
+    degraded.extend((!backend.info().tells_steps).then(|| UNTOLD.to_owned()));
     degraded.extend(in_reach.map(str::to_owned));
 
     within.readable = borrowed;

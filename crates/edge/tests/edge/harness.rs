@@ -54,6 +54,7 @@ impl Backend for PuppetBackend {
             command: None,
             resumes: Resumes::Thread,
             asks: self.asks,
+            tells_steps: self.asks,
             checkout: true,
             needs_network: false,
             secret_keys: SecretKeys::default(),

@@ -290,10 +290,13 @@ async fn c04_c11_a_backend_that_cannot_ask_runs_only_where_a_sandbox_denies_what
         assert_eq!(hub.report().await, Report::Accepted);
         assert!(matches!(hub.report().await, Report::Preparing { .. }));
         let started = hub.reports().await;
-        let said = started.iter().any(
-            |report| matches!(report, Report::Signal(Signal::Degraded { reason }) if reason.contains("the backend cannot ask")),
-        );
-        assert!(said && started.iter().any(|report| matches!(report, Report::Started { .. })), "{started:?}");
+        let said = |why: &str| {
+            started.iter().any(
+                |report| matches!(report, Report::Signal(Signal::Degraded { reason }) if reason.contains(why)),
+            )
+        };
+        assert!(said("the backend cannot ask") && said("does not tell what steps it takes"), "{started:?}");
+        assert!(started.iter().any(|report| matches!(report, Report::Started { .. })), "{started:?}");
         puppets.push(hub.puppet().await);
     }
     // Of the run's preset and the policy's own the stricter one counts, as for the gate.

@@ -22,6 +22,7 @@ pub(crate) const INFO: BackendInfo = BackendInfo {
     command: None,
     resumes: Resumes::Thread,
     asks: true,
+    tells_steps: true,
     checkout: false,
     needs_network: false,
     secret_keys: SecretKeys { required: &[], optional: &[] },

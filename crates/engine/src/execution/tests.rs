@@ -22,6 +22,7 @@ fn info() -> BackendInfo {
         command: None,
         resumes: Resumes::Never,
         asks: true,
+        tells_steps: true,
         checkout: true,
         needs_network: true,
         secret_keys: SecretKeys { required: &[REQUIRED], optional: &[OPTIONAL] },

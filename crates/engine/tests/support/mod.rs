@@ -85,6 +85,7 @@ pub fn catalog(world: &World) -> Catalog {
         command: None,
         resumes,
         asks: true,
+        tells_steps: true,
         checkout,
         needs_network: false,
         secret_keys: SecretKeys::default(),

@@ -463,6 +463,8 @@ export interface CapabilitiesView {
   resumes: unknown;
   /** Whether it asks before it acts. */
   asks: boolean;
+  /** Whether it tells of each step that it takes. */
+  tellsSteps: boolean;
   /** Whether it works in a checkout, which is looked at when it is done. */
   checkout: boolean;
   /** Whether it can be pointed at the edge's gateway. */
