@@ -145,6 +145,11 @@ pub enum Signal {
         /// The request's key.
         key: String,
     },
+    /// It did something for which it had not asked.
+    Unasked {
+        /// What it would have had to ask for.
+        request: Request,
+    },
     /// Something cannot be relied on.
     Degraded {
         /// What.

@@ -109,6 +109,15 @@ impl Asks {
         Ok((Report::Judged { key: name, request: shown, allowed, reason, rule_used }, Some((key, answer))))
     }
 
+    /// What is said of something that was done unasked: also why it would have been denied.
+    pub(crate) fn unasked(&self, request: &Request, scribe: &Scribe) -> String {
+        let why = self.judge.denies(request).map(|why| scribe.line(&why));
+        why.map_or_else(
+            || "the agent did something for which it had not asked".to_owned(),
+            |why| format!("the agent did something for which it had not asked, and which is denied: {why}"),
+        )
+    }
+
     fn ask(
         &mut self,
         name: String,
@@ -170,6 +179,12 @@ impl Judge {
             network_is_allowed: self.execution.network == Network::Allow,
             now: self.clock.now(),
         }
+    }
+
+    /// Why the policy denies it, if it does. Nothing is used up.
+    fn denies(&self, request: &Request) -> Option<String> {
+        let judgement = gate::judge(&*self.policy()?, &self.subject(), request);
+        (judgement.effect == Effect::Deny).then(|| judgement.because.to_string())
     }
 
     fn judged(&self, request: &Request) -> Ruling {

@@ -394,6 +394,10 @@ impl Drive {
                     reports.push(report);
                     answers.extend(answer);
                 }
+                Signal::Unasked { request } => {
+                    let reason = self.asks.unasked(&request, &self.scribe);
+                    reports.extend(self.scribe.write(Signal::Degraded { reason })?);
+                }
                 Signal::Withdraw { key } => {
                     answers.retain(|(asked, _)| *asked != key);
                     // What was judged here never waited for anybody.

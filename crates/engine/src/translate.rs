@@ -245,7 +245,11 @@ impl Batch<'_> {
             }
             Signal::Ended { ending } => self.ended(ending),
             // They have reports of their own; an edge that sends them breaks the link's contract.
-            Signal::Delta { .. } | Signal::ToolOutput { .. } | Signal::Raw { .. } | Signal::Ask { .. } => {
+            Signal::Delta { .. }
+            | Signal::ToolOutput { .. }
+            | Signal::Raw { .. }
+            | Signal::Ask { .. }
+            | Signal::Unasked { .. } => {
                 Err(Illegal::Transition { state: self.run.state.name(), event: "raw signal" }.into())
             }
         }

@@ -339,12 +339,21 @@ impl Translation {
         if !ran {
             return Vec::new();
         }
-        let asked = self.open.get(item).is_some_and(|open| open.asked);
+        let unasked = self.open.get(item).filter(|open| !open.asked).map(|open| unasked(&open.step));
         let Some(call) = self.begin(item) else { return Vec::new() };
-        let unasked = (!asked).then(|| Signal::Degraded {
-            reason: "codex did something for which it had not asked".to_owned(),
-        });
         std::iter::once(call).chain(unasked).collect()
+    }
+}
+
+/// A step that codex took without asking. What it does to files is seen by looking at them.
+fn unasked(step: &Step) -> Signal {
+    match step {
+        Step::Command { command, cwd } => {
+            Signal::Unasked { request: Request::Shell { command: command.clone(), cwd: cwd.clone() } }
+        }
+        Step::Change(_) | Step::Tool { .. } => {
+            Signal::Degraded { reason: "codex did something for which it had not asked".to_owned() }
+        }
     }
 }
 

@@ -78,7 +78,11 @@ impl Place {
         require(!self.ended, "nothing comes after the end")?;
         match signal {
             Signal::Status { thread, .. } => self.thread |= thread.is_some(),
-            Signal::Degraded { .. } | Signal::Error { .. } | Signal::Raw { .. } | Signal::Heard { .. } => {}
+            Signal::Unasked { .. }
+            | Signal::Degraded { .. }
+            | Signal::Error { .. }
+            | Signal::Raw { .. }
+            | Signal::Heard { .. } => {}
             Signal::Ended { .. } => self.ended = true,
             Signal::TurnStarted { .. } => {
                 require(self.thread, "a turn begins when the thread is known")?;

@@ -308,6 +308,28 @@ async fn c11_what_a_rule_for_one_time_allowed_is_refused_where_the_hub_says_that
 }
 
 #[tokio::test(start_paused = true)]
+async fn c11_what_an_agent_did_unasked_degrades_its_run_with_the_rule_that_denies_it() {
+    let place = Place::new().await;
+    let mut hub = place.link().await;
+    let text = RuleText::new(Effect::Deny, RuleKind::Shell, Some("cat *"));
+    let deny = RuleText { id: Some("rul_cat".to_owned()), ..text };
+    let stored = vec![Rule::try_from(deny).unwrap()];
+    hub.policy(Policy { version: 1, stored, ..Policy::default() }).await;
+    let puppet = hub.start(place.open(1)).await;
+    for (command, said) in [
+        ("ls", "the agent did something for which it had not asked"),
+        (
+            "cat a",
+            "the agent did something for which it had not asked, and which is denied: the rule `rul_cat` says so",
+        ),
+    ] {
+        let told = puppet.record(vec![Signal::Unasked { request: shell(command) }]);
+        assert_eq!(hub.report().await, Report::Signal(Signal::Degraded { reason: said.to_owned() }));
+        told.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn c11_a_rule_for_one_time_allows_one_command_that_does_what_it_says() {
     let place = Place::new().await;
     let mut hub = place.link().await;

@@ -8,7 +8,7 @@ import { knownAs, told } from "../src/i18n/known";
 
 const CRATES = join(import.meta.dirname, "../../../../crates");
 const SOURCES = [
-  "domain/src/gate/explain.rs", "domain/src/gate/command.rs", "edge/src/prepare.rs", "edge/src/sandbox.rs", "edge/src/granted.rs",
+  "domain/src/gate/explain.rs", "domain/src/gate/command.rs", "edge/src/asks.rs", "edge/src/prepare.rs", "edge/src/sandbox.rs", "edge/src/granted.rs",
   "edge/src/projection.rs", "edge/src/ending.rs", "edge/src/review.rs", "edge/src/applying.rs", "engine/src/driver.rs",
   "engine/src/catalog.rs", "engine/src/timers.rs", "engine/src/translate.rs", "engine/src/carry.rs", "checkout/src/made.rs",
   "adapters/src/codex/conversation.rs", "adapters/src/codex/conversation/opening.rs", "adapters/src/codex/translate.rs",

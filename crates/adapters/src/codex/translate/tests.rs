@@ -236,10 +236,21 @@ fn c04_a_command_that_was_not_asked_for_is_said_to_be_so() {
     let lines = include_str!("../../../tests/codex/shells.jsonl").lines();
     let unasked: Vec<&str> = lines.filter(|line| !line.contains("requestApproval")).collect();
     let signals = play(&unasked.join("\n"), true);
-    let degraded = signals.iter().filter(|signal| matches!(signal, Signal::Degraded { .. }));
-    assert_eq!(degraded.count(), 3);
+    let unasked = |signals: &[Signal]| {
+        let command = |signal: &Signal| match signal {
+            Signal::Unasked { request: Request::Shell { command, .. } } => Some(command.clone()),
+            _ => None,
+        };
+        signals.iter().filter_map(command).collect::<Vec<_>>()
+    };
+    let summary = |signal: &Signal| match signal {
+        Signal::ToolCall { summary, .. } => Some(summary.clone()),
+        _ => None,
+    };
+    let called: Vec<String> = signals.iter().filter_map(summary).collect();
+    assert_eq!((unasked(&signals), called.len()), (called, 3));
     let asked = play(include_str!("../../../tests/codex/shells.jsonl"), true);
-    assert!(!asked.iter().any(|signal| matches!(signal, Signal::Degraded { .. })));
+    assert!(unasked(&asked).is_empty());
     let calls = |signals: &[Signal]| signals.iter().filter(|s| matches!(s, Signal::ToolCall { .. })).count();
     assert_eq!((calls(&signals), calls(&asked)), (3, 3));
 }

@@ -79,6 +79,7 @@ export const known = {
   unconfined: "no sandbox is in force: {why}; what a command does that was allowed is bounded by your own rights alone",
   notCut:
     "the network is denied and not cut: without the gateway the agent must reach its provider itself, so what it starts can reach the network too, and only the gate keeps commands from it",
+  untold: "the backend does not tell what steps it takes: only what it says and changes is on record",
   cannotAsk: "the backend cannot ask: what it does is bounded by the sandbox, and approved by nobody",
   inReach: "its secrets lie in the agent's own home, where what it starts can read them: only the gateway keeps them from it",
   clearText: "the provider's key goes over the network in clear text: base_url is http:// and not of this machine",
@@ -92,6 +93,8 @@ export const known = {
   noStep:
     "read-only: codex may run no command and change no file, since one that is accepted may run again outside its own sandbox",
   unasked: "codex did something for which it had not asked",
+  unaskedStep: "the agent did something for which it had not asked",
+  unaskedDenied: "the agent did something for which it had not asked, and which is denied: {why}",
   typed: "codex typed into a command that runs, for which it does not ask",
 
   // What took too long.

@@ -76,6 +76,7 @@ export const known: Translation<typeof en> = {
   noChange: "检出副本中有无法作为更改的内容：{paths}",
   unconfined: "沙箱未生效：{why}；被允许的命令所做的一切只受你自己的权限约束",
   notCut: "网络被拒绝但未切断：没有网关时 Agent 必须自己连接提供方，因此它启动的程序也能访问网络，只有门禁能阻止命令这样做",
+  untold: "后端不说明它执行了哪些步骤：只记录它所说的话和所做的更改",
   cannotAsk: "该后端不能询问：它所做的一切由沙箱约束，没有人批准",
   inReach: "机密位于 Agent 自己的主目录，它启动的程序可以读取：只有使用网关才能避免",
   clearText: "提供方的密钥以明文经过网络：base_url 是 http://，且不在本机",
@@ -88,6 +89,8 @@ export const known: Translation<typeof en> = {
   runsOn: "codex 的一个命令可能在其轮次之后继续运行：{message}",
   noStep: "只读：codex 不能运行命令，也不能更改文件，因为被接受的操作可能在其自身沙箱之外再次运行",
   unasked: "codex 做了一件没有询问过的事",
+  unaskedStep: "Agent 做了一件没有询问过的事",
+  unaskedDenied: "Agent 做了一件没有询问过、而且被拒绝的事：{why}",
   typed: "codex 向正在运行的命令输入了内容，而它不会为此询问",
 
   applyingLate: "应用更改超过了允许的时间，此前已写入的内容将被撤回。",

@@ -1,1 +1,0 @@
-export{t as KeyHelp}from"./key-help-BXCm3__c.js";

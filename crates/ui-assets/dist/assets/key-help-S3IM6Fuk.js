@@ -1,0 +1,1 @@
+export{t as KeyHelp}from"./key-help-6TZjnFD3.js";

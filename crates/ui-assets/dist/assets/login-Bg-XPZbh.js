@@ -1,0 +1,1 @@
+export{n as LoginPage}from"./page-C8dFJx5P.js";

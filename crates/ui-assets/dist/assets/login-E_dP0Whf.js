@@ -1,1 +1,0 @@
-export{n as LoginPage}from"./page-B7vIwbUS.js";

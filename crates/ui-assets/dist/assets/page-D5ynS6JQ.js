@@ -1,1 +1,0 @@
-export{r as LoginPanel}from"./page-B7vIwbUS.js";

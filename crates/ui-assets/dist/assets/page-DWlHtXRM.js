@@ -1,0 +1,1 @@
+export{r as LoginPanel}from"./page-C8dFJx5P.js";
