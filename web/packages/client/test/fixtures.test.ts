@@ -11,9 +11,10 @@ const UNTOLD = { backendEvent: undefined };
 /** What Rust's fold says, made of what ours says: the same words, and what Rust leaves out left out. */
 function asRust(view: RunView, events: readonly RunEvent[]): Record<string, unknown> {
   const { review, failure, cancelled, completed, usage } = view;
-  const messages = events.filter((event) => event.type === "run.message.completed");
-  const last = messages.at(-1)?.payload;
-  const response = typeof last === "object" && last !== null && "text" in last ? last.text : "";
+  const said = events.filter((event) => event.type === "run.message.completed").map((event) => event.payload as object);
+  // What stands for an answer that broke off is nothing that the agent said.
+  const last = said.findLast((message) => !("brokeOff" in message));
+  const response = last !== undefined && "text" in last ? last.text : "";
   return {
     state: view.state,
     lastSequence: view.lastSequence,
