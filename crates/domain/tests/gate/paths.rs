@@ -1,20 +1,10 @@
 //! Rules about paths before commands: wherever a path stands among the words, and where only the shell knows it.
 
-use crate::support::{allow, ask, deny, policy, shell, subject};
-use runyard_domain::gate::{Because, Effect, Judgement, Rule, RuleKind, judge};
+use crate::support::{allow, ask, check, deny, judged};
+use runyard_domain::gate::{Because, Effect, Rule, RuleKind};
 
 use Effect::{Allow, Ask, Deny};
 use RuleKind::{Network, Read, Shell, Write};
-
-fn judged(rules: &[Rule], line: &str) -> Judgement {
-    judge(&policy(rules), &subject(), &shell(line))
-}
-
-#[track_caller]
-fn check(rules: &[Rule], line: &str, expected: Effect) {
-    let judgement = judged(rules, line);
-    assert_eq!(judgement.effect, expected, "{line}: {judgement} {:?}", judgement.parts);
-}
 
 #[test]
 fn c11_a_path_that_is_attached_to_an_option_is_one() {

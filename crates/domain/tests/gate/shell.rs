@@ -1,24 +1,14 @@
 //! Command lines before the gate: every part is judged, and deny rules see through what is written around a command.
 
-use crate::support::{self, allow, ask, deny, policy, shell, subject};
+use crate::support::{self, allow, ask, check, deny, judged, policy, shell, subject};
 use proptest::prelude::*;
 use runyard_domain::gate::command::{Opening, Unparsed, parse};
 use runyard_domain::gate::{
-    Because, Beyond, Clause, Effect, Judgement, Note, Policy, Request, Risk, Rule, RuleKind, judge,
+    Because, Beyond, Clause, Effect, Note, Policy, Request, Risk, Rule, RuleKind, judge,
 };
 
 use Effect::{Allow, Ask, Deny};
 use RuleKind::{Deploy, GitCommit, GitPush, Network, Publish, Read, Shell, Write};
-
-fn judged(rules: &[Rule], line: &str) -> Judgement {
-    judge(&policy(rules), &subject(), &shell(line))
-}
-
-#[track_caller]
-fn check(rules: &[Rule], line: &str, expected: Effect) {
-    let judgement = judged(rules, line);
-    assert_eq!(judgement.effect, expected, "{line}: {judgement} {:?}", judgement.parts);
-}
 
 #[track_caller]
 fn because(rules: &[Rule], line: &str, expected: &Because) {

@@ -75,3 +75,14 @@ pub(crate) fn secret(name: &str) -> Request {
 pub(crate) fn action(name: &str, side_effects: SideEffects) -> Request {
     Request::Action { action: name.to_owned(), side_effects, input: Value::Null }
 }
+
+/// What the gate says of a command line under these rules.
+pub(crate) fn judged(rules: &[Rule], line: &str) -> Judgement {
+    judge(&policy(rules), &subject(), &shell(line))
+}
+
+#[track_caller]
+pub(crate) fn check(rules: &[Rule], line: &str, expected: Effect) {
+    let judgement = judged(rules, line);
+    assert_eq!(judgement.effect, expected, "{line}: {judgement} {:?}", judgement.parts);
+}

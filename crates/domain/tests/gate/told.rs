@@ -1,21 +1,11 @@
 //! Words that choose what a program does: options and subcommands, also where they are not known before the shell runs.
 
-use crate::support::{allow, deny, policy, shell, subject};
+use crate::support::{allow, check, deny, judged};
 use runyard_domain::gate::command::{Opening, Unparsed, parse};
-use runyard_domain::gate::{Because, Clause, Effect, Judgement, Note, Rule, RuleKind, judge};
+use runyard_domain::gate::{Because, Clause, Effect, Note, Rule, RuleKind};
 
 use Effect::{Allow, Ask, Deny};
 use RuleKind::{GitPush, Network, Publish, Shell, Write};
-
-fn judged(rules: &[Rule], line: &str) -> Judgement {
-    judge(&policy(rules), &subject(), &shell(line))
-}
-
-#[track_caller]
-fn check(rules: &[Rule], line: &str, expected: Effect) {
-    let judgement = judged(rules, line);
-    assert_eq!(judgement.effect, expected, "{line}: {judgement} {:?}", judgement.parts);
-}
 
 #[track_caller]
 fn opening(line: &str, expected: Opening) {
