@@ -8,3 +8,4 @@ pub mod native;
 mod process;
 
 pub use action::ActionBackend;
+pub use process::version;

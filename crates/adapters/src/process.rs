@@ -113,11 +113,7 @@ static SAID: Mutex<BTreeMap<Identity, String>> = Mutex::new(BTreeMap::new());
 const SAID_MAX: usize = 64;
 
 /// What a program says to `--version`, after these arguments: one line, in bounded time. Nothing that it started is left.
-pub(crate) async fn version(
-    program: &Path,
-    arguments: &[String],
-    probe: &Probe,
-) -> Result<String, BackendError> {
+pub async fn version(program: &Path, arguments: &[String], probe: &Probe) -> Result<String, BackendError> {
     // With arguments it may be another file that answers.
     let known = program.metadata().ok().filter(|_| arguments.is_empty());
     let known = known.map(|data| (data.dev(), data.ino(), data.size(), data.ctime(), data.ctime_nsec()));

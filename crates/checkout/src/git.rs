@@ -43,10 +43,12 @@ const ALWAYS: [&str; 6] = [
 static THROUGH: OnceLock<Vec<OsString>> = OnceLock::new();
 /// How that one says that there is no `git`.
 pub const NO_PROGRAM: u8 = 127;
+/// How that one says that it could not look after `git`, whatever `git` did. `git` itself never ends so.
+pub const NOT_LOOKED_AFTER: u8 = 126;
 
 /// From here on every `git` of this process is started through another program, whose words end where those of `git` begin.
 ///
-/// It hands on its standard input and outputs, and how `git` ended, or [`NO_PROGRAM`]. When it is terminated, `git` ended or this
+/// It hands on its standard input and outputs, and how `git` ended, or [`NO_PROGRAM`] or [`NOT_LOOKED_AFTER`]. When it is terminated, `git` ended or this
 /// process is gone, it ends only after all that `git` started. Only the first call counts.
 pub fn start_git_through(words: impl IntoIterator<Item = OsString>) {
     THROUGH.get_or_init(|| words.into_iter().collect());
@@ -162,8 +164,13 @@ impl Git {
         });
         let status = child.wait().map_err(|source| failed(doing, source))?;
         let (output, said) = answered?;
-        if THROUGH.get().is_some() && status.code() == Some(NO_PROGRAM.into()) {
-            return Err(CheckoutError::NoGit);
+        match status.code().filter(|_| THROUGH.get().is_some()).and_then(|code| u8::try_from(code).ok()) {
+            Some(NO_PROGRAM) => return Err(CheckoutError::NoGit),
+            // That it failed is no answer of `git`.
+            Some(NOT_LOOKED_AFTER) => {
+                return Err(failed(doing, io::Error::other("git could not be looked after")));
+            }
+            _ => {}
         }
         Ok(Answer { success: status.success(), output, said })
     }

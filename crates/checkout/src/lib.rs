@@ -49,7 +49,7 @@ pub use compare::{CompareLimits, FILE_BYTES_MAX, compare};
 pub use content::ContentId;
 pub use contents::Contents;
 pub use error::CheckoutError;
-pub use git::{NO_PROGRAM, start_git_through};
+pub use git::{NO_PROGRAM, NOT_LOOKED_AFTER, start_git_through};
 pub use lines::{TEXT_BYTES_MAX, TEXT_LINES_MAX, hunks, is_text};
 pub use made::{BYTES_MAX, DEPTH_MAX, FILES_MAX, How, Limits, Listed, Made, Options, Why};
 pub use merge::{Conflict, Merged, merge};

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use support::api::{Api, left_by, left_of, marked};
-use support::{Home, Hub, eventually};
+use support::{Home, Hub, Ran, eventually};
 
 /// A home with a backend whose program is a script that starts something in the background when it is asked for its version.
 struct Wrapped {
@@ -104,7 +104,7 @@ fn j05_what_a_program_starts_when_it_is_asked_for_its_version_ends_with_a_killed
 }
 
 #[test]
-fn c17_a_check_of_a_backend_and_the_doctor_leave_nothing_of_a_program_either() {
+fn c17_a_check_of_a_backend_the_doctor_and_init_leave_nothing_of_a_program_either() {
     let wrapped = Wrapped::new("echo codex-cli 9.9");
     let checked = wrapped.home.run(["backends", "check", "wrapped"]);
     let told: Value = serde_json::from_str(&checked.stdout).unwrap();
@@ -112,6 +112,14 @@ fn c17_a_check_of_a_backend_and_the_doctor_leave_nothing_of_a_program_either() {
     assert_eq!(marked(&wrapped.mark), [""; 0]);
     let doctor = wrapped.home.run(["doctor"]);
     assert!(doctor.stdout.contains("codex-cli 9.9"), "{}", doctor.stdout);
+    assert_eq!(marked(&wrapped.mark), [""; 0]);
+    let bin = wrapped.home.beside("found");
+    fs::create_dir(&bin).unwrap();
+    fs::copy(wrapped.home.beside("agent"), bin.join("codex")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    let fresh = Home::new();
+    let begun = Ran::of(fresh.command(["init"]).env("PATH", path));
+    assert!(begun.stdout.contains("codex-cli 9.9"), "{} {}", begun.stdout, begun.stderr);
     assert_eq!(marked(&wrapped.mark), [""; 0]);
 }
 
@@ -162,6 +170,15 @@ fn without_a_git_a_workspace_is_copied_all_the_same() {
         "{started}"
     );
     assert!(events.iter().any(|event| event.to_string().contains("git is not installed")), "{events:?}");
+}
+
+#[test]
+fn j05_who_cannot_look_after_a_git_says_so_and_starts_none() {
+    let home = Home::new();
+    let touched = home.beside("touched");
+    let arguments = ["child", "warden", "1", "touch", touched.to_str().unwrap()];
+    let ran = Ran::of(&mut home.command(arguments));
+    assert_eq!((ran.exit, touched.exists()), (126, false), "the edge that it names is not its parent");
 }
 
 #[test]

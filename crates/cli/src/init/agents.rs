@@ -1,20 +1,14 @@
 //! The coding agents that are installed here, by their programs.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Duration;
 
 use runyard_surfaces::cli::one_line;
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt;
-use tokio::process::Command;
+
+use crate::wiring;
 
 /// The programs that are looked for, and whether there is an adapter that drives them.
 const KNOWN: [(&str, bool); 3] = [("codex", true), ("claude", false), ("opencode", false)];
-/// How long a program may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How much of that is read.
-const VERSION_BYTES_MAX: u64 = 200;
 
 /// An agent that is or is not there.
 pub(super) struct Found {
@@ -81,22 +75,10 @@ fn is_program(path: &Path) -> bool {
     path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
+/// Under custody, as a hub asks: nothing that it starts is left.
 async fn version(program: &Path) -> Option<String> {
-    let mut child = Command::new(program)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .ok()?;
-    let mut said = String::new();
-    let mut output = child.stdout.take()?.take(VERSION_BYTES_MAX);
-    let all = async {
-        output.read_to_string(&mut said).await.ok()?;
-        child.wait().await.ok()
-    };
-    let ended = tokio::time::timeout(PATIENCE, all).await.ok()??;
-    let line = said.lines().next().map(|line| one_line(line.trim())).unwrap_or_default();
-    (ended.success() && !line.is_empty()).then_some(line)
+    let mut probe = wiring::probe();
+    probe.environment.extend(std::env::var("HOME").map(|home| ("HOME".to_owned(), home)));
+    let said = one_line(&runyard_adapters::version(program, &[], &probe).await.ok()?);
+    (!said.is_empty()).then_some(said)
 }

@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use runyard_backend::Exit;
-use runyard_checkout::NO_PROGRAM;
+use runyard_checkout::{NO_PROGRAM, NOT_LOOKED_AFTER};
 use rustix::process::{Pid, PidfdFlags, getpid, getppid, pidfd_open};
 use signal_hook::consts::SIGTERM;
 
@@ -42,7 +42,7 @@ pub(super) fn watch_over(mut arguments: impl Iterator<Item = OsString>) -> u8 {
         Ok(Some(Exit::Code(code))) => u8::try_from(code).unwrap_or(FAILED),
         Ok(Some(Exit::Signal(signal))) => u8::try_from(128 + signal).unwrap_or(FAILED),
         Err(error) if error.kind() == io::ErrorKind::NotFound => NO_PROGRAM,
-        Ok(None) | Err(_) => FAILED,
+        Ok(None) | Err(_) => NOT_LOOKED_AFTER,
     }
 }
 
