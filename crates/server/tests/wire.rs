@@ -280,7 +280,7 @@ async fn b04_what_there_is_to_choose_from_names_no_secret_and_no_setting() {
                 "sandbox": "none",
                 "network": "as the execution policy says",
             },
-            "capabilities": { "resumes": "steps", "asks": true, "checkout": false, "gateway": false },
+            "capabilities": { "resumes": "steps", "asks": true, "tellsSteps": true, "checkout": false, "gateway": false },
             "gateway": false,
             "debugRaw": false,
         }]})
