@@ -27,4 +27,4 @@ pub use hearing::{Heard, Hearing, Steer, Stop};
 pub use processes::{Custody, Exit, Launch, Process, ProcessError, Processes};
 pub use scripted::{Script, ScriptError, ScriptedBackend, Scripts};
 pub use signal::{Ending, Signal, Stream};
-pub use workspaces::{WorkspaceError, Workspaces};
+pub use workspaces::{ListChange, WorkspaceError, Workspaces};

@@ -76,6 +76,7 @@ impl Hub {
             shared_store: matches!(database, Opened::Postgres(_)),
             own_edges: BTreeSet::from([edge_id.clone()]),
             catalog: wiring::catalog(configuration, &backends),
+            policy: wiring::base_policy(configuration),
             workspaces: Arc::new(workspaces.clone()),
             installation: record.map_err(EngineError::from).map_err(not_started)?,
             digest_key: installation::digest_key(home).map_err(|error| refused(format!("{error:#}")))?,
@@ -89,6 +90,7 @@ impl Hub {
         engine.set_projects(projects.clone());
         projects.audit_own().await.map_err(EngineError::from).map_err(not_started)?;
         audit_trust(home.path(), engine.installation()).await.map_err(not_started)?;
+        engine.audit_workspaces().await.map_err(not_started)?;
         let (home_of_redactor, key_of_redactor) = (home.clone(), key);
         let edge = Edge::new(EdgeOptions {
             id: edge_id,

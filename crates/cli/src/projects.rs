@@ -1,8 +1,10 @@
-//! The `runyard.toml` of workspaces, as far as it counts: until a person trusts it, it only narrows.
+//! The `runyard.toml` of workspaces, as far as it counts: until a person trusts it, it only narrows. And what the data
+//! directory's says of the policy.
 //!
-//! It is looked at when the hub starts, whenever a run is made, and again when a file changes while the hub runs, so that what
-//! it says reaches the runs that are at work. What is narrowed are the agent profiles and the rules; an agent or a backend that
-//! only a project knows is none that a run can choose.
+//! A project's is looked at when the hub starts, whenever a run is made, and again when a file changes while the hub runs, so that
+//! what it says reaches the runs that are at work. What is narrowed are the agent profiles and the rules; an agent or a backend that
+//! only a project knows is none that a run can choose. Of the data directory's file the policy alone is followed: agents, backends
+//! and the hub stay as they were when it started.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -20,8 +22,11 @@ use runyard_engine::{
     TrustGiven,
 };
 
-use crate::configuration::{Configuration, ConfigurationProblems, Origin, Problem, files_above};
+use crate::configuration::{
+    Configuration, ConfigurationProblems, Environment, FILE_NAME, Flags, Origin, Problem, files_above,
+};
 use crate::trust::{TrustRecords, Trusted};
+use crate::wiring;
 
 /// How often the files are looked at while a hub runs.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -41,14 +46,23 @@ pub(crate) struct WorkspaceProjects {
 #[derive(Default)]
 struct Found {
     policy: PolicyRead,
+    /// Whether the audit has this policy.
+    in_audit: bool,
     preparation: Preparation,
     /// How many runs of an agent profile may be active at a time, by its id.
     runs_max: BTreeMap<String, usize>,
 }
 
 /// How files stood when they were looked at: when each changed, by its path.
-#[derive(Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 struct Stamp(Vec<(PathBuf, i64, i64, u64)>);
+
+/// The data directory's file: how it stood at the last look, and when it was last taken over.
+#[derive(Default)]
+struct OwnFile {
+    seen: Stamp,
+    taken: Option<Stamp>,
+}
 
 impl Stamp {
     fn of(files: impl IntoIterator<Item = PathBuf>) -> Self {
@@ -79,15 +93,18 @@ impl WorkspaceProjects {
     pub(crate) async fn look_at(&self, workspaces: Vec<Workspace>) {
         for workspace in workspaces {
             if let Err(error) = self.look(&workspace).await {
-                tracing::info!(workspace = workspace.label, %error, "everything is asked about there");
+                tracing::info!(workspace = workspace.label, %error, "its configuration does not count, or is not in the audit");
             }
         }
     }
 
     async fn look(&self, workspace: &Workspace) -> Result<Configuration, EngineError> {
+        // One look at a time: what an earlier one found must not take the place of what a later one did.
+        let mut said = self.said.lock().await;
         let read = self.read(workspace).await;
-        let found = match &read {
+        let mut found = match &read {
             Ok(configuration) => Found {
+                in_audit: false,
                 policy: self.policy_of(configuration, &workspace.label),
                 preparation: configuration.preparation().clone(),
                 runs_max: configuration
@@ -107,10 +124,20 @@ impl WorkspaceProjects {
             },
         };
         let policy = found.policy.clone();
-        let before =
-            self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(workspace.label.clone(), found);
-        if before.is_none_or(|before| before.policy != policy) {
-            self.audit_policy(policy).await?;
+        let is_said = {
+            let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = all.get(&workspace.label);
+            found.in_audit = before.is_some_and(|before| before.in_audit && before.policy == policy);
+            let is_said = found.in_audit;
+            all.insert(workspace.label.clone(), found);
+            is_said
+        };
+        if !is_said {
+            self.audit_policy(&mut said, policy).await?;
+            let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(found) = all.get_mut(&workspace.label) {
+                found.in_audit = true;
+            }
         }
         read
     }
@@ -131,25 +158,32 @@ impl WorkspaceProjects {
         }
     }
 
-    /// Keeps in the audit what the hub's own file says of the policy.
+    /// Keeps in the audit what the hub's own file says of the policy when the hub starts.
     pub(crate) async fn audit_own(&self) -> Result<(), InstallationError> {
-        let own = self.configuration.sourced().0.iter();
+        self.audit_base(&self.configuration).await
+    }
+
+    async fn audit_base(&self, configuration: &Configuration) -> Result<(), InstallationError> {
+        let own = configuration.sourced().0.iter();
         let own = own.filter(|rule| matches!(rule.origin, Origin::Data(_) | Origin::Environment(_)));
-        let preset = self.configuration.preset();
-        let agents = self.configuration.agents().iter().map(|(id, agent)| (id.clone(), agent.preset));
+        let preset = configuration.preset();
+        let agents = configuration.agents().iter().map(|(id, agent)| (id.clone(), agent.preset));
         let policy = PolicyRead {
             workspace: None,
             rules: own.map(|rule| rule.value.clone()).collect(),
             preset: Some(preset),
             agents: agents.filter(|(_, own)| *own != preset).collect(),
-            own_runs: Some(self.configuration.hub().own_runs),
+            own_runs: Some(configuration.hub().own_runs),
         };
-        self.audit_policy(policy).await
+        self.audit_policy(&mut *self.said.lock().await, policy).await
     }
 
     /// Keeps in the audit what counts from now on, also where the files changed while no hub ran.
-    async fn audit_policy(&self, policy: PolicyRead) -> Result<(), InstallationError> {
-        let mut known = self.said.lock().await;
+    async fn audit_policy(
+        &self,
+        known: &mut Option<PoliciesSaid>,
+        policy: PolicyRead,
+    ) -> Result<(), InstallationError> {
         let said = match known.take() {
             Some(said) => said,
             None => self.installation.policies_said().await?,
@@ -159,11 +193,14 @@ impl WorkspaceProjects {
 
     /// Looks again, for as long as the hub runs, whenever one of the files changed or a person trusts another one.
     pub(crate) async fn watch(self: Arc<Self>, engine: Engine) {
-        let mut seen = Stamp::default();
+        let (mut seen, mut own) = (Stamp::default(), OwnFile::default());
         loop {
             match self.look_again(&engine, &seen).await {
                 Ok(stamp) => seen = stamp,
                 Err(error) => tracing::error!(%error, "the projects' configurations cannot be looked at"),
+            }
+            if let Err(error) = self.follow_own(&engine, &mut own).await {
+                tracing::error!(%error, "what the hub's own configuration says of the policy cannot be recorded");
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
@@ -193,6 +230,38 @@ impl WorkspaceProjects {
             }
         }
         Ok(stamp)
+    }
+
+    /// Lets what the data directory's file says of the policy count, as soon as nobody writes it any more: half of a file says
+    /// less than whoever writes it means. One that is not valid changes nothing.
+    async fn follow_own(&self, engine: &Engine, own: &mut OwnFile) -> Result<(), InstallationError> {
+        let data = self.configuration.data().to_owned();
+        let look = move || {
+            let stamp = || Stamp::of([data.join(FILE_NAME)]);
+            let before = stamp();
+            let read = Configuration::load(&data, None, &Environment::of_process(), &Flags::default());
+            (stamp() == before).then_some((before, read))
+        };
+        let Ok(Some((stamp, read))) = tokio::task::spawn_blocking(look).await else { return Ok(()) };
+        let settled = own.seen == stamp;
+        own.seen = stamp;
+        if !settled || own.taken.as_ref() == Some(&own.seen) {
+            return Ok(());
+        }
+        match read {
+            Ok(configuration) => {
+                let base = wiring::base_policy(&configuration);
+                if *engine.base_policy() != base {
+                    self.audit_base(&configuration).await?;
+                    engine.rebase(base).await;
+                }
+            }
+            Err(problems) => {
+                tracing::error!(%problems, "the policy stays as it is: runyard.toml is not valid")
+            }
+        }
+        own.taken = Some(own.seen.clone());
+        Ok(())
     }
 
     async fn read(&self, workspace: &Workspace) -> Result<Configuration, EngineError> {

@@ -10,10 +10,11 @@ use runyard_adapters::ActionBackend;
 use runyard_adapters::codex::CodexBackend;
 use runyard_adapters::native::NativeBackend;
 use runyard_backend::{Backend, BackendInfo, Probe, ScriptedBackend, Scripts};
-use runyard_domain::BackendProfile;
+use runyard_domain::gate::{AgentPreset, Preset};
+use runyard_domain::{AgentProfile, BackendProfile};
 use runyard_edge::sandbox::Confinement;
 use runyard_edge::{Supervision, Supervisors};
-use runyard_engine::{Catalog, Engine};
+use runyard_engine::{BasePolicy, Catalog, Engine};
 use runyard_example_tasks as tasks;
 use runyard_redact::Redactor;
 use runyard_store::Store;
@@ -90,7 +91,17 @@ pub(crate) fn catalog(configuration: &Configuration, backends: &Backends) -> Cat
         agents: configuration.agents().clone(),
         backends: configuration.backends().iter().map(whole).collect(),
         kinds,
+    }
+}
+
+/// What the hub's own configuration says of the policy.
+pub(crate) fn base_policy(configuration: &Configuration) -> BasePolicy {
+    let stricter = configuration.agents().values().filter(|agent| agent.preset != Preset::Default);
+    let preset =
+        |agent: &AgentProfile| AgentPreset { agent: agent.id.clone(), workspace: None, preset: agent.preset };
+    BasePolicy {
         preset: configuration.preset(),
+        presets: stricter.map(preset).collect(),
         own_runs: configuration.hub().own_runs,
         rules: configuration.rules(),
     }

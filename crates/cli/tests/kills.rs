@@ -158,6 +158,11 @@ fn finish(home: &Home, workspace: &Path, known: &Known, context: &str) {
     api.audited(decisions).unwrap();
     let rules = api.get("/api/v1/policy").unwrap().to_string().matches(RULE).count();
     assert!(rules <= 1 && rules >= usize::from(known.rule), "{context}: {rules} rules");
+    let audit = api.get("/api/v1/audit?limit=499").unwrap();
+    let entries = audit["entries"].as_array().unwrap().iter();
+    let listed: Vec<_> = entries.filter(|entry| entry["type"] == "audit.workspace").collect();
+    assert_eq!(listed.len(), 1, "{context}: the workspace came in once: {listed:?}");
+    assert_eq!(listed[0]["by"]["id"], "owner", "{context}: and it is known who added it");
     let runs = api.get("/api/v1/runs").unwrap();
     assert_eq!(runs["runs"].as_array().unwrap().len(), 1, "{context}: one run");
     eventually("nothing of the run is left", || left_of(&run).is_empty().then_some(()));

@@ -212,6 +212,41 @@ fn c11_a_stricter_preset_of_a_project_reaches_a_run_that_is_running() {
 
 // clause: C11
 #[test]
+fn c11_what_the_hubs_own_file_says_of_the_policy_reaches_a_run_that_is_running_and_is_in_the_audit() {
+    let profile = "on_reject = \"continue\"";
+    let yard = api::Yard::new("", &[Scripted { name: "patient", profile, script: PATIENT }]);
+    let (_hub, api) = yard.up();
+    let run = api.start("patient", yard.place());
+    let first = api.asked(&run, &[]);
+    let id = first["id"].as_str().unwrap();
+    let yes = json!({"decision": "approve", "digest": first["digest"]});
+    api.post(&format!("/approvals/{id}/resolve"), &yes);
+    let question = api.asked(&run, &[id]);
+    let file = yard.home.path("runyard.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let said = || api.audit("audit.policy").pop().map(|entry| entry["what"].clone());
+    // What is not valid changes nothing.
+    std::fs::write(&file, format!("{text}\n{DENY}unknown = 1\n")).unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert_eq!(said(), None);
+    std::fs::write(&file, format!("{text}\n{DENY}[hub]\nown_runs = \"refuse\"\n")).unwrap();
+    let what = eventually("what it denies is in the audit", said);
+    assert_eq!((&what["rules"][0]["effect"], &what["ownRuns"]), (&json!("deny"), &json!("refuse")), "{what}");
+    let grace = api.person("grace", "approver");
+    go_on(&grace, &question);
+    api.until(&run, "completed");
+    let events = api.events(&run);
+    let judged = events.iter().rfind(|event| event["payload"]["request"]["kind"] == "shell").unwrap();
+    assert_eq!((&judged["type"], &judged["payload"]["effect"]), (&json!("run.gate.judged"), &json!("deny")));
+    // What it no longer says no longer counts.
+    std::fs::write(&file, text).unwrap();
+    eventually("it says nothing any more", || said().filter(|what| what["rules"] == json!([])));
+    let again = api.start("patient", yard.place());
+    api.asked(&again, &[]);
+}
+
+// clause: C11
+#[test]
 fn c11_a_stricter_preset_of_an_agent_reaches_a_run_that_a_new_hub_goes_on_with() {
     let yard = api::Yard::new("", &[WRITER]);
     let (hub, api) = yard.up();

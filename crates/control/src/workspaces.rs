@@ -3,7 +3,7 @@
 use runyard_actions::{Action, ActionError, Context, DefinitionError, action};
 use runyard_domain::run::Who;
 use runyard_domain::{Workspace, WorkspaceId};
-use runyard_engine::{AuditFact, Engine, Listing, WorkspaceChanged};
+use runyard_engine::Engine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -85,9 +85,10 @@ struct WorkspaceAnswer {
 )]
 async fn workspace_add(input: Add, ctx: &Context) -> Result<WorkspaceAnswer, ActionError> {
     let engine = ctx.service::<Engine>()?;
-    let added = engine.workspaces().add(&input.path, input.label.as_deref()).await;
+    let by = Who::from(ctx.actor());
+    let added = engine.workspaces().add(&input.path, input.label.as_deref(), &by).await;
     let added = added.map_err(|error| failing_at("path", error))?;
-    record(&engine, ctx, Listing::Added, &added).await?;
+    engine.audit_workspaces().await.map_err(failing)?;
     Ok(WorkspaceAnswer { workspace: (&added).into() })
 }
 
@@ -113,22 +114,12 @@ async fn workspace_remove(input: Remove, ctx: &Context) -> Result<WorkspaceAnswe
     let found = listed.iter().find(|workspace| workspace.id == asked);
     let found = found.ok_or_else(|| not_found(&format!("workspace {asked}")))?;
     // Before it goes: whatever is added under its label later is another place.
-    let retired = engine.installation().retire_project(&found.label, &Who::from(ctx.actor())).await;
+    let by = Who::from(ctx.actor());
+    let retired = engine.installation().retire_project(&found.label, &by).await;
     if retired.map_err(failing)? > 0 {
         engine.policy_changed().await;
     }
-    engine.workspaces().remove(asked).await.map_err(failing)?;
-    record(&engine, ctx, Listing::Removed, found).await?;
+    engine.workspaces().remove(asked, &by).await.map_err(failing)?;
+    engine.audit_workspaces().await.map_err(failing)?;
     Ok(WorkspaceAnswer { workspace: found.into() })
-}
-
-async fn record(
-    engine: &Engine,
-    ctx: &Context,
-    change: Listing,
-    workspace: &Workspace,
-) -> Result<(), ActionError> {
-    let (workspace_id, label) = (workspace.id, workspace.label.clone());
-    let fact = AuditFact::Workspace(WorkspaceChanged { change, workspace_id, label });
-    engine.installation().record(&Who::from(ctx.actor()), fact).await.map_err(failing)
 }

@@ -38,4 +38,4 @@ pub use ids::{
 pub use profile::{AgentProfile, BackendProfile, Capability, PlannedBackend, Wire};
 pub use surface::{Surface, UnknownSurface};
 pub use time::{InvalidTimestamp, Timestamp};
-pub use workspace::{Preparation, Workspace, WorkspaceRef};
+pub use workspace::{Listing, Preparation, Workspace, WorkspaceChanged, WorkspaceRef};

@@ -29,6 +29,28 @@ pub struct Workspace {
     pub edge_id: String,
 }
 
+/// `audit.workspace`: the list of workspaces changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceChanged {
+    /// What happened.
+    pub change: Listing,
+    /// Which workspace.
+    pub workspace_id: WorkspaceId,
+    /// What it is called.
+    pub label: String,
+}
+
+/// What happened to an entry of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Listing {
+    /// It came in.
+    Added,
+    /// It went out.
+    Removed,
+}
+
 /// What brings a checkout to where an agent can begin. It comes from configuration that counts: that trust is the approval, and
 /// nothing asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use runyard_backend::{WorkspaceError, Workspaces, failpoint};
-use runyard_domain::{Workspace, WorkspaceId};
+use runyard_backend::{ListChange, WorkspaceError, Workspaces, failpoint};
+use runyard_domain::run::Who;
+use runyard_domain::{AppendId, Listing, Workspace, WorkspaceChanged, WorkspaceId};
 use runyard_redact::{Redactor, TagKey};
 use runyard_store::{Clock, SystemClock};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,9 @@ use crate::private;
 pub const WORKSPACES_MAX: usize = 1_000;
 /// How long a label is at most, in bytes.
 pub const LABEL_BYTES_MAX: usize = 64;
+
+/// How many changes wait for the audit at most.
+const UNSAID_MAX: usize = 1_000;
 
 const FILE: &str = "workspaces.json";
 const LOCK: &str = "workspaces.lock";
@@ -51,6 +55,22 @@ struct Entry {
 #[serde(deny_unknown_fields)]
 struct File {
     workspaces: Vec<Entry>,
+    /// What the audit is to have of it: a change and that it is to be said are one write.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unsaid: Vec<ListChange>,
+}
+
+impl File {
+    /// Notes what is done to an entry, and by whom.
+    fn note(&mut self, change: Listing, entry: &Entry, by: &Who) -> Result<(), WorkspaceError> {
+        if self.unsaid.len() >= UNSAID_MAX {
+            return Err(unusable(io::Error::other("the audit lacks too many changes of the list")));
+        }
+        let id = AppendId::from_bytes(private::random().map_err(unusable)?);
+        let what = WorkspaceChanged { change, workspace_id: entry.id, label: entry.label.clone() };
+        self.unsaid.push(ListChange { id, what, by: by.clone() });
+        Ok(())
+    }
 }
 
 impl AllowList {
@@ -93,18 +113,33 @@ impl AllowList {
 
 #[async_trait]
 impl Workspaces for AllowList {
-    async fn add(&self, path: &str, label: Option<&str>) -> Result<Workspace, WorkspaceError> {
-        let (path, label) = (path.to_owned(), label.map(str::to_owned));
-        self.blocking(move |place| place.add(&path, label)).await
+    async fn add(&self, path: &str, label: Option<&str>, by: &Who) -> Result<Workspace, WorkspaceError> {
+        let (path, label, by) = (path.to_owned(), label.map(str::to_owned), by.clone());
+        self.blocking(move |place| place.add(&path, label, &by)).await
     }
 
-    async fn remove(&self, id: WorkspaceId) -> Result<(), WorkspaceError> {
+    async fn remove(&self, id: WorkspaceId, by: &Who) -> Result<(), WorkspaceError> {
+        let by = by.clone();
         self.blocking(move |place| {
             place.change(|file| {
-                let before = file.workspaces.len();
-                file.workspaces.retain(|entry| entry.id != id);
-                let removed = file.workspaces.len() < before;
-                removed.then_some(()).ok_or_else(|| WorkspaceError::Unknown { place: id.to_string() })
+                let found = file.workspaces.iter().position(|entry| entry.id == id);
+                let found = found.ok_or_else(|| WorkspaceError::Unknown { place: id.to_string() })?;
+                let gone = file.workspaces.remove(found);
+                file.note(Listing::Removed, &gone, &by)
+            })
+        })
+        .await
+    }
+
+    async fn unsaid(&self) -> Result<Vec<ListChange>, WorkspaceError> {
+        self.blocking(|place| Ok(place.read()?.unsaid)).await
+    }
+
+    async fn said(&self, changes: Vec<AppendId>) -> Result<(), WorkspaceError> {
+        self.blocking(move |place| {
+            place.change(|file| {
+                file.unsaid.retain(|change| !changes.contains(&change.id));
+                Ok(())
             })
         })
         .await
@@ -134,7 +169,7 @@ impl Workspaces for AllowList {
 }
 
 impl Place {
-    fn add(&self, path: &str, label: Option<String>) -> Result<Workspace, WorkspaceError> {
+    fn add(&self, path: &str, label: Option<String>, by: &Who) -> Result<Workspace, WorkspaceError> {
         let unfit = |why| WorkspaceError::Unfit { place: path.to_owned(), why };
         if !Path::new(path).is_absolute() {
             return Err(unfit("it is not an absolute path"));
@@ -174,6 +209,7 @@ impl Place {
             let id = WorkspaceId::from_parts(unix_ms, &private::random().map_err(unusable)?);
             let entry = Entry { id, project: label.clone(), label, root };
             let workspace = self.shown(&entry);
+            file.note(Listing::Added, &entry, by)?;
             file.workspaces.push(entry);
             Ok(workspace)
         })
@@ -220,14 +256,18 @@ impl Place {
         let lock = private::lock_file(&self.home.join(LOCK)).map_err(unusable)?;
         lock.lock().map_err(unusable)?;
         let mut file = self.read()?;
+        let before = serde_json::to_vec_pretty(&file).map_err(|error| unusable(error.into()))?;
         let changed = change(&mut file)?;
-        self.write(&file).map_err(unusable)?;
+        let after = serde_json::to_vec_pretty(&file).map_err(|error| unusable(error.into()))?;
+        if after != before {
+            self.write(&after).map_err(unusable)?;
+        }
         Ok(changed)
     }
 
-    fn write(&self, file: &File) -> io::Result<()> {
+    fn write(&self, file: &[u8]) -> io::Result<()> {
         let draft = self.home.join(format!("{FILE}.draft"));
-        private::write_draft(&draft, &serde_json::to_vec_pretty(file)?)?;
+        private::write_draft(&draft, file)?;
         failpoint::reach("workspaces.write");
         fs::rename(&draft, self.home.join(FILE))?;
         failpoint::reach("workspaces.written");

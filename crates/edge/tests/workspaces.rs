@@ -11,7 +11,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use runyard_backend::{WorkspaceError, Workspaces};
-use runyard_domain::Code;
+use runyard_domain::run::Who;
+use runyard_domain::{Actor, Code, Listing};
 use runyard_edge::AllowList;
 
 struct Files {
@@ -46,13 +47,13 @@ fn code<T: std::fmt::Debug>(result: Result<T, WorkspaceError>) -> Code {
 async fn c16_what_a_person_named_is_found_by_id_label_and_any_path_inside() {
     let files = Files::new(&["data", "project/src"]);
     let list = files.list();
-    let added = list.add(&files.path("project"), None).await.unwrap();
+    let added = list.add(&files.path("project"), None, &Who::runyard()).await.unwrap();
     assert_eq!(
         (added.label.as_str(), added.project.as_str(), added.edge_id.as_str()),
         ("project", "project", "edge")
     );
     assert_eq!(
-        list.add(&files.path("project/src/.."), Some("other")).await.unwrap(),
+        list.add(&files.path("project/src/.."), Some("other"), &Who::runyard()).await.unwrap(),
         added,
         "again is the same"
     );
@@ -66,8 +67,8 @@ async fn c16_what_a_person_named_is_found_by_id_label_and_any_path_inside() {
     let mode = fs::metadata(files.path("data/edge/workspaces.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    list.remove(added.id).await.unwrap();
-    assert_eq!(code(list.remove(added.id).await), Code::NotFound);
+    list.remove(added.id, &Who::runyard()).await.unwrap();
+    assert_eq!(code(list.remove(added.id, &Who::runyard()).await), Code::NotFound);
     assert_eq!(code(list.resolve("project").await), Code::NotFound);
     assert_eq!(code(list.root(added.id).await), Code::WorkspaceOutsideAllowlist);
 }
@@ -77,7 +78,7 @@ async fn c16_what_a_person_named_is_found_by_id_label_and_any_path_inside() {
 async fn c16_a_path_that_leads_outside_is_outside_however_it_is_written() {
     let files = Files::new(&["data", "project/src", "project2", "private"]);
     let list = files.list();
-    list.add(&files.path("project"), None).await.unwrap();
+    list.add(&files.path("project"), None, &Who::runyard()).await.unwrap();
     symlink(files.path("private"), files.path("project/link")).unwrap();
     symlink("../../private", files.path("project/src/climb")).unwrap();
     symlink(files.path("project"), files.path("way-in")).unwrap();
@@ -98,8 +99,8 @@ async fn c16_a_path_that_leads_outside_is_outside_however_it_is_written() {
 async fn of_workspaces_in_one_another_the_innermost_counts() {
     let files = Files::new(&["data", "outer/inner"]);
     let list = files.list();
-    list.add(&files.path("outer/inner"), None).await.unwrap();
-    list.add(&files.path("outer"), None).await.unwrap();
+    list.add(&files.path("outer/inner"), None, &Who::runyard()).await.unwrap();
+    list.add(&files.path("outer"), None, &Who::runyard()).await.unwrap();
     assert_eq!(list.resolve(&files.path("outer/inner")).await.unwrap().label, "inner");
     assert_eq!(list.resolve(&files.path("outer")).await.unwrap().label, "outer");
 }
@@ -121,15 +122,15 @@ async fn c05_what_cannot_be_a_workspace_is_refused_with_the_reason() {
         (files.path("disguised"), "the data directory"),
         (files.path("."), "the data directory"),
     ] {
-        let error = list.add(&path, None).await.unwrap_err();
+        let error = list.add(&path, None, &Who::runyard()).await.unwrap_err();
         assert_eq!(error.code(), Code::ValidationError, "{path}");
         assert!(error.to_string().contains(why), "{error}");
     }
-    list.add(&files.path("project"), Some("mine")).await.unwrap();
+    list.add(&files.path("project"), Some("mine"), &Who::runyard()).await.unwrap();
     let id = "wsp_018bcfe5680077078707070707070707";
     for label in ["mine", "", " ", "/etc", "a\nb", id, &"x".repeat(65)] {
         assert_eq!(
-            code(list.add(&files.path("other"), Some(label)).await),
+            code(list.add(&files.path("other"), Some(label), &Who::runyard()).await),
             Code::ValidationError,
             "{label:?}"
         );
@@ -143,7 +144,9 @@ async fn directories_of_one_name_get_labels_of_their_own() {
     let list = files.list();
     let mut labels = Vec::new();
     for parent in ["a", "b", "c"] {
-        labels.push(list.add(&files.path(&format!("{parent}/app")), None).await.unwrap().label);
+        labels.push(
+            list.add(&files.path(&format!("{parent}/app")), None, &Who::runyard()).await.unwrap().label,
+        );
     }
     assert_eq!(labels, ["app", "app-2", "app-3"]);
 }
@@ -163,7 +166,7 @@ fn many_at_once_lose_no_entry() {
                 // Each with a list of its own, as processes have.
                 let list = files.list();
                 for name in some {
-                    runtime.block_on(list.add(&files.path(name), None)).unwrap();
+                    runtime.block_on(list.add(&files.path(name), None, &Who::runyard())).unwrap();
                 }
             });
         }
@@ -178,6 +181,25 @@ async fn a_list_that_cannot_be_read_is_an_error_and_is_not_replaced() {
     let list = files.list();
     fs::write(files.path("data/edge/workspaces.json"), "{").unwrap();
     assert_eq!(code(list.list().await), Code::StorageIo);
-    assert_eq!(code(list.add(&files.path("project"), None).await), Code::StorageIo);
+    assert_eq!(code(list.add(&files.path("project"), None, &Who::runyard()).await), Code::StorageIo);
     assert_eq!(fs::read_to_string(files.path("data/edge/workspaces.json")).unwrap(), "{");
+}
+
+// clause: C24
+#[tokio::test]
+async fn c24_a_change_of_the_list_is_kept_for_the_audit_with_who_did_it_until_that_has_it() {
+    let files = Files::new(&["data", "project", "other"]);
+    let ada = Who::from(&Actor::owner("ada"));
+    let list = files.list();
+    let added = list.add(&files.path("project"), None, &ada).await.unwrap();
+    list.add(&files.path("project"), None, &Who::runyard()).await.unwrap();
+    list.remove(added.id, &Who::runyard()).await.unwrap();
+    let unsaid = files.list().unsaid().await.unwrap();
+    let what: Vec<_> = unsaid.iter().map(|change| (change.what.change, &change.by)).collect();
+    assert_eq!(what, [(Listing::Added, &ada), (Listing::Removed, &Who::runyard())], "each change once");
+    assert!(unsaid.iter().all(|change| change.what.workspace_id == added.id));
+    list.add(&files.path("other"), None, &ada).await.unwrap();
+    list.said(unsaid.iter().map(|change| change.id).collect()).await.unwrap();
+    let left = list.unsaid().await.unwrap();
+    assert_eq!(left.iter().map(|change| change.what.label.as_str()).collect::<Vec<_>>(), ["other"]);
 }

@@ -36,6 +36,19 @@ enum What {
 }
 
 impl Engine {
+    /// Brings into the audit what changed in the list of workspaces, once, also where an earlier process died before it could.
+    pub async fn audit_workspaces(&self) -> Result<(), EngineError> {
+        let changes = self.workspaces().unsaid().await?;
+        for change in &changes {
+            let fact = AuditFact::Workspace(change.what.clone());
+            self.installation().record_once(change.id, &change.by, fact).await?;
+        }
+        if !changes.is_empty() {
+            self.workspaces().said(changes.iter().map(|change| change.id).collect()).await?;
+        }
+        Ok(())
+    }
+
     /// Delivers what waits in the outbox, for ever.
     pub(crate) async fn deliver_audit(&self) {
         loop {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use runyard_backend::BackendInfo;
-use runyard_domain::gate::{AgentPreset, OwnRuns, Preset, Rule};
 use runyard_domain::run::{Degraded, Run, RunEvent};
 use runyard_domain::{AgentProfile, BackendProfile, PlannedBackend};
 use runyard_store::blob_id;
@@ -11,7 +10,7 @@ use runyard_store::blob_id;
 use crate::record::Fact;
 use crate::{Engine, EngineError};
 
-/// The agents and backends that runs can choose from, and the rules that the configuration sets.
+/// The agents and backends that runs can choose from.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     /// The agent profiles, by id.
@@ -20,26 +19,9 @@ pub struct Catalog {
     pub backends: BTreeMap<String, BackendProfile>,
     /// What is known of each kind of backend.
     pub kinds: BTreeMap<String, BackendInfo>,
-    /// The gate's preset where an agent profile has none of its own.
-    pub preset: Preset,
-    /// Whether people approve what their own runs ask.
-    pub own_runs: OwnRuns,
-    /// The rules of the configuration.
-    pub rules: Vec<Rule>,
 }
 
 impl Catalog {
-    /// The presets of the agent profiles that have a stricter one.
-    pub(crate) fn presets(&self) -> Vec<AgentPreset> {
-        let stricter = self.agents.values().filter(|agent| agent.preset != Preset::Default);
-        let preset = |agent: &AgentProfile| AgentPreset {
-            agent: agent.id.clone(),
-            workspace: None,
-            preset: agent.preset,
-        };
-        stricter.map(preset).collect()
-    }
-
     /// The agent profile of this id.
     pub(crate) fn agent(&self, id: &str) -> Result<&AgentProfile, EngineError> {
         self.agents.get(id).ok_or_else(|| EngineError::Invalid {

@@ -123,8 +123,10 @@ impl Engine {
         let is_its_own = |run: &Run| {
             run.created.backend_profile == backend_profile && run.created.workspace.id == workspace.id
         };
+        // One that only carries what another made has no conversation.
+        let has_talked = |run: &Run| is_its_own(run) && run.created.carries.is_none();
         let parent = match (named, new.session) {
-            (None, Some(session)) => self.last_in(session, is_its_own).await?.map(over).transpose()?,
+            (None, Some(session)) => self.last_in(session, has_talked).await?.map(over).transpose()?,
             (named, _) => named,
         };
         let session_id = match (&parent, new.session) {

@@ -22,7 +22,9 @@ use crate::record::{Fact, Standing};
 use crate::recovery::{AWAY_MS_MIN, queued, reopening};
 use crate::review::{keep, link_work};
 use crate::threads::History;
-use crate::translate::{DEATHS_MAX, Terms, Translated, answer, batch_append, status, translate};
+use crate::translate::{
+    DEATHS_MAX, Terms, Translated, answer, batch_append, runtime_error, status, translate,
+};
 use crate::used_once::Checked;
 use crate::{Engine, EngineError};
 
@@ -335,8 +337,13 @@ impl<'a> Driver<'a> {
             self.edge.send(ToEdge::Recorded { run, generation, edge_sequence, granted }).await;
             return Ok(None);
         }
+        // Nothing of what came late is recorded, so no rule is used up for it.
+        let late = self.standing.run.state.is_terminal();
         // A rule that holds once is used up before it has served: what dies in between costs a question, not a second use.
-        let Checked { reports, refused } = self.engine.use_rules(reports).await;
+        let Checked { reports, refused } = match late {
+            false => self.engine.use_rules(reports).await?,
+            true => Checked::of(reports),
+        };
         let reports = &*reports;
         let texts = keep(self.engine.recorder(), &mut self.parts, reports).await?;
         let mut made = Translated::default();
@@ -371,7 +378,7 @@ impl<'a> Driver<'a> {
             Err(EngineError::Illegal(illegal)) => {
                 tracing::error!(%run, %illegal, "the edge reported what the run does not take");
                 let message = format!("The backend reported something impossible: {illegal}.");
-                self.fail(Failure::new(Code::SchemaValidationFailed, message)).await?;
+                self.fail_of_backend(FailureKind::BackendProtocolError, message).await?;
                 ended = true;
             }
             Err(error) => return Err(error),
@@ -536,6 +543,16 @@ impl<'a> Driver<'a> {
     async fn fail(&mut self, failure: Failure) -> Result<(), EngineError> {
         self.standing = self.engine.fail(self.standing.clone(), self.generation, failure).await?;
         Ok(())
+    }
+
+    /// Fails the run for what its backend did, with the event that says so before it.
+    async fn fail_of_backend(&mut self, kind: FailureKind, message: String) -> Result<(), EngineError> {
+        let decide = |run: &Run, _| {
+            let told = || Fact::from(runtime_error(Some(kind), &message, false));
+            Ok(if run.state.is_terminal() { Vec::new() } else { vec![told()] })
+        };
+        self.standing = self.engine.record_at(self.standing.clone(), self.generation, decide).await?;
+        self.fail(Failure::of_backend(kind, message)).await
     }
 
     /// Closes the session and waits until nothing of it is left.

@@ -123,7 +123,7 @@ impl Edges {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id)?.handle.clone()
     }
 
-    fn handles(&self) -> Vec<EdgeHandle> {
+    pub(crate) fn handles(&self) -> Vec<EdgeHandle> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.values().filter_map(|edge| edge.handle.clone()).collect()
     }
@@ -180,14 +180,6 @@ impl Engine {
         Ok((id, found))
     }
 
-    /// Tells every edge the policy that counts now.
-    pub async fn policy_changed(&self) {
-        let policy = self.policy();
-        for edge in self.edges_known().handles() {
-            edge.send(ToEdge::Policy(Box::new(policy.clone()))).await;
-        }
-    }
-
     /// Speaks with an edge until its link closes.
     pub async fn attach<S: AsyncRead + AsyncWrite + Send + 'static>(&self, io: S) {
         let (mut incoming, outgoing) = frames::<S, FromEdge, ToEdge>(io);
@@ -197,8 +189,8 @@ impl Engine {
         let mut writing = JoinSet::new();
         writing.spawn(write(outgoing, queue));
         let handle = EdgeHandle { outgoing: sender, checks: Arc::default(), closings: Arc::default() };
-        handle.send(ToEdge::Policy(Box::new(self.policy()))).await;
-        self.edges_known().arrived(edge_id.clone(), version, sandbox, handle.clone());
+        let arrive = || self.edges_known().arrived(edge_id.clone(), version, sandbox, handle.clone());
+        self.tell_policy_first(&handle, arrive).await;
         self.pump();
         loop {
             match incoming.next().await {

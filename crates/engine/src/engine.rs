@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use runyard_backend::Workspaces;
-use runyard_domain::gate::Policy;
 use runyard_domain::run::Run;
 use runyard_domain::{Actor, ApprovalId, RunId, Timestamp};
 use runyard_redact::Safe;
-use runyard_store::{LoggedEvent, RunsQuery, Store, Tail};
+use runyard_store::{LoggedEvent, RunsQuery, Store, Tail, Timer};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -19,6 +18,7 @@ use crate::catalog::Catalog;
 use crate::edges::Edges;
 use crate::installation::{Installation, is_installation};
 use crate::options::{EngineOptions, Limits};
+use crate::policy::PolicyNow;
 use crate::projects::Projects;
 use crate::record::{Decided, Recorder, Standing};
 use crate::recovery::{Looks, queued};
@@ -44,6 +44,7 @@ struct Inner {
     own_edges: BTreeSet<String>,
     shared_store: bool,
     catalog: Catalog,
+    policy: PolicyNow,
     workspaces: Arc<dyn Workspaces>,
     installation: Installation,
     digest_key: [u8; 32],
@@ -71,7 +72,7 @@ pub struct Figures {
 impl Engine {
     /// An engine that has recovered what an earlier process left. Runs go on as soon as their edge is attached.
     pub async fn start(options: EngineOptions) -> Result<Self, EngineError> {
-        let EngineOptions { store, redactor, clock, owner, catalog, .. } = options;
+        let EngineOptions { store, redactor, clock, owner, catalog, policy, .. } = options;
         let EngineOptions { own_edges, shared_store, workspaces, installation, digest_key, limits, .. } =
             options;
         let owner = redactor.content(&owner);
@@ -82,6 +83,7 @@ impl Engine {
             own_edges,
             shared_store,
             catalog,
+            policy: PolicyNow::new(policy, &installation),
             workspaces,
             installation,
             digest_key,
@@ -180,23 +182,6 @@ impl Engine {
         self.0.projects.get()
     }
 
-    /// The policy that counts now.
-    pub fn policy(&self) -> Policy {
-        let registry = self.0.installation.registry();
-        let (mut rules, mut presets) = (self.0.catalog.rules.clone(), self.0.catalog.presets());
-        if let Some(projects) = self.projects() {
-            rules.extend(projects.rules());
-            presets.extend(projects.presets());
-        }
-        Policy {
-            version: registry.policy_version(),
-            preset: self.0.catalog.preset,
-            presets,
-            rules,
-            stored: self.0.installation.stored_rules(),
-        }
-    }
-
     /// Who holds a run's own token.
     pub fn run_token_holder(&self, token: &str) -> Option<Arc<Actor>> {
         self.0.run_tokens.holder(token)
@@ -241,6 +226,10 @@ impl Engine {
         &self.0.edges
     }
 
+    pub(crate) fn policy_now(&self) -> &PolicyNow {
+        &self.0.policy
+    }
+
     pub(crate) fn digest_key(&self) -> &[u8; 32] {
         &self.0.digest_key
     }
@@ -283,6 +272,10 @@ impl Engine {
         refused.keep_only(&due);
         let now = Instant::now();
         for timer in due.iter().filter(|timer| refused.may_try(timer, now)).collect::<Vec<_>>() {
+            if self.is_of_another_hub(timer).await? {
+                refused.again(timer, now);
+                continue;
+            }
             let name = timer.name.clone();
             let engine = self.clone();
             // Whoever waits for a place uses none of its time.
@@ -315,6 +308,17 @@ impl Engine {
         Ok(())
     }
 
+    /// Whether a run's time is another hub's to end: only that one knows whether the run waits for a place just now, which is none
+    /// of its time. One that does not look after it for as long as a lease lasts is not there.
+    async fn is_of_another_hub(&self, timer: &Timer) -> Result<bool, EngineError> {
+        let late = self.now().ms_since(timer.due);
+        if !self.0.shared_store || !timers::is_of_time(&timer.name) || late > self.limits().lease_ms {
+            return Ok(false);
+        }
+        let planned = self.run(timer.run).await?.run.planned;
+        Ok(planned.is_some_and(|plan| !self.own_edges().contains(&plan.edge_id)))
+    }
+
     /// Looks after runs that another hub has changed. A run with a driver hears of it by itself; one that was parked has none.
     async fn follow_others(&self) {
         if !self.0.shared_store {
@@ -325,14 +329,6 @@ impl Engine {
             if let Err(error) = self.recover(Looks::Again).await {
                 tracing::error!(%error, "runs that others changed cannot be looked at");
             }
-        }
-    }
-
-    /// Tells the edges when the policy changes, also by another hub.
-    async fn follow_policy(&self) {
-        let mut changed = self.0.installation.changed();
-        while changed.changed().await.is_ok() {
-            self.policy_changed().await;
         }
     }
 }

@@ -28,8 +28,8 @@ use tokio::sync::{OnceCell, watch};
 pub use audit::{AuditEntry, ENTRIES_MAX};
 pub use error::InstallationError;
 pub use fact::{
-    ActionRefused, AuditFact, ChangesApplied, DecisionMade, Listing, Login, PolicyRead, SecretProjected,
-    SessionClosed, TrustGiven, WorkspaceChanged,
+    ActionRefused, AuditFact, ChangesApplied, DecisionMade, Login, PolicyRead, SecretProjected,
+    SessionClosed, TrustGiven,
 };
 pub use latest::PoliciesSaid;
 pub use registry::{REGISTRY_BYTES_MAX, RULES_MAX, Registry, StoredRule, TOKENS_MAX};

@@ -28,6 +28,7 @@ mod media;
 mod options;
 mod owning;
 mod past;
+mod policy;
 mod projects;
 mod record;
 mod recovery;
@@ -63,13 +64,14 @@ pub use error::EngineError;
 pub use execution::Unscoped;
 pub use installation::{
     ActionRefused, AuditEntry, AuditFact, ChangesApplied, DecisionMade, ENTRIES_MAX, INSTALLATION,
-    Installation, InstallationError, Listing, Login, NAME_BYTES_MAX, PoliciesSaid, PolicyRead,
-    REGISTRY_BYTES_MAX, RULES_MAX, Registry, Role, SecretProjected, SessionClosed, StoredRule, TOKENS_MAX,
-    TokenInfo, TokenText, TrustGiven, WorkspaceChanged, is_installation, permissions,
+    Installation, InstallationError, Login, NAME_BYTES_MAX, PoliciesSaid, PolicyRead, REGISTRY_BYTES_MAX,
+    RULES_MAX, Registry, Role, SecretProjected, SessionClosed, StoredRule, TOKENS_MAX, TokenInfo, TokenText,
+    TrustGiven, is_installation, permissions,
 };
 pub use media::image_size;
 pub use options::{EngineOptions, Limits};
 pub use past::{Past, PastRequest};
+pub use policy::BasePolicy;
 pub use projects::Projects;
 pub use record::Standing;
 pub use replay::{Difference, Entered, Replay, ReplayedThread};

@@ -9,6 +9,7 @@ use runyard_store::{Clock, Store};
 
 use crate::catalog::Catalog;
 use crate::installation::Installation;
+use crate::policy::BasePolicy;
 
 /// What an engine is made of.
 pub struct EngineOptions {
@@ -27,6 +28,8 @@ pub struct EngineOptions {
     pub shared_store: bool,
     /// The agents and backends.
     pub catalog: Catalog,
+    /// What the hub's own configuration says of the policy when it starts.
+    pub policy: BasePolicy,
     /// The allow-list of the edge.
     pub workspaces: Arc<dyn Workspaces>,
     /// Tokens, stored rules and the audit.

@@ -14,7 +14,7 @@ use crate::commands::finished;
 use crate::endings::{cancelled, failed};
 use crate::fresh::fresh;
 use crate::record::{Decided, Fact, Standing};
-use crate::translate::{agent, status};
+use crate::translate::{agent, status, unsaid};
 use crate::{Engine, EngineError, Limits};
 
 /// The key of an approval that the engine itself asks for.
@@ -112,7 +112,7 @@ fn interrupted(run: &Run, by: Who, now: Timestamp) -> Vec<Fact> {
         })
     });
     let over = RunEvent::TurnEnded(TurnEnded { outcome: TurnOutcome::Interrupted });
-    let mut events: Vec<RunEvent> = closed.chain([over]).collect();
+    let mut events: Vec<RunEvent> = closed.chain(unsaid(run)).chain([over]).collect();
     let after =
         events.iter().try_fold(run.clone(), |after, event| Run::fold(Some(after), run.id, now, event));
     if let Ok(after) = after

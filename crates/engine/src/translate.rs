@@ -322,11 +322,8 @@ impl Batch<'_> {
         for fact in withdrawn(&self.run) {
             self.push(fact.event, None)?;
         }
-        let lost = self.run.unheard.iter().filter(|word| word.text.is_some()).count();
-        if lost > 0 {
-            let words = if lost == 1 { "a word was".to_owned() } else { format!("{lost} words were") };
-            let message = format!("{words} not said to the agent: its turn was over first");
-            self.push(runtime_error(None, &message, false), None)?;
+        if let Some(lost) = unsaid(&self.run) {
+            self.push(lost, None)?;
         }
         self.push(RunEvent::TurnEnded(TurnEnded { outcome }), Some("backend_status"))?;
         if !self.run.queued.is_empty() || self.run.kept_open_until().is_some() {
@@ -545,8 +542,20 @@ pub(crate) fn answer(grant: &Grant) -> Answer {
     Answer { approved: grant.approved, reason: grant.reason.clone(), answer: grant.answer.clone() }
 }
 
+/// What is told at the end of a turn of the words that its agent never heard.
+pub(crate) fn unsaid(run: &Run) -> Option<RunEvent> {
+    let lost = run.unheard.iter().filter(|word| word.text.is_some()).count();
+    let words = match lost {
+        0 => return None,
+        1 => "a word was".to_owned(),
+        _ => format!("{lost} words were"),
+    };
+    let message = format!("{words} not said to the agent: its turn was over first");
+    Some(runtime_error(None, &message, false))
+}
+
 /// The event of an error, by its kind.
-fn runtime_error(failure_kind: Option<FailureKind>, message: &str, retrying: bool) -> RunEvent {
+pub(crate) fn runtime_error(failure_kind: Option<FailureKind>, message: &str, retrying: bool) -> RunEvent {
     let error = RuntimeError { failure_kind, message: message.to_owned(), retrying };
     match failure_kind {
         Some(

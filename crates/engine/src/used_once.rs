@@ -9,7 +9,7 @@ use runyard_domain::Code;
 use crate::{Engine, InstallationError};
 
 /// Why what a rule allowed is refused all the same.
-const GONE: &str = "the rule that allows it was for one time, and was used up by another run";
+const GONE: &str = "the rule that allows it was for one time, and is used up or removed";
 
 /// An edge's reports as they are to be recorded, and what is refused of what it allowed itself.
 pub(crate) struct Checked<'a> {
@@ -18,16 +18,26 @@ pub(crate) struct Checked<'a> {
     pub(crate) refused: Vec<(String, Answer)>,
 }
 
+impl<'a> Checked<'a> {
+    /// All of it as it came.
+    pub(crate) fn of(reports: &'a [Report]) -> Self {
+        Checked { reports: Cow::Borrowed(reports), refused: Vec::new() }
+    }
+}
+
 impl Engine {
     /// Uses up the rules by which an edge allowed something for one time. An edge knows only of its own runs: of two edges that use
     /// the same rule one was first, and the other's request is refused.
-    pub(crate) async fn use_rules<'a>(&self, reports: &'a [Report]) -> Checked<'a> {
-        let mut checked = Checked { reports: Cow::Borrowed(reports), refused: Vec::new() };
+    pub(crate) async fn use_rules<'a>(
+        &self,
+        reports: &'a [Report],
+    ) -> Result<Checked<'a>, InstallationError> {
+        let mut checked = Checked::of(reports);
         let mut used = false;
         for (index, report) in reports.iter().enumerate() {
             let Report::Judged { key, rule_used: Some(rule), .. } = report else { continue };
             used = true;
-            if self.uses_up(rule).await {
+            if self.uses_up(rule).await? {
                 continue;
             }
             let why = format!("{}: {GONE}", Code::PermissionDenied.as_str());
@@ -41,17 +51,18 @@ impl Engine {
         if used {
             self.policy_changed().await;
         }
-        checked
+        Ok(checked)
     }
 
-    /// Whether the rule served for the first time.
-    async fn uses_up(&self, rule: &str) -> bool {
+    /// Whether the rule served for the first time. Where the store cannot say so nothing is allowed or refused yet.
+    async fn uses_up(&self, rule: &str) -> Result<bool, InstallationError> {
         match self.installation().use_once(rule).await {
             // It is used up, and only not gone here yet.
-            Ok(()) | Err(InstallationError::NotInForceYet(_)) => true,
+            Ok(()) | Err(InstallationError::NotInForceYet(_)) => Ok(true),
+            Err(error @ InstallationError::Storage(_)) => Err(error),
             Err(error) => {
                 tracing::warn!(%error, rule, "what a rule allowed for one time is refused");
-                false
+                Ok(false)
             }
         }
     }

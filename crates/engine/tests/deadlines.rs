@@ -181,3 +181,26 @@ async fn a_timer_that_is_refused_again_and_again_is_tried_less_and_less() {
     assert!((60..2_000).contains(&looks), "about one try in a minute, and it is still tried: {looks}");
     assert_eq!(engine.run(run).await.unwrap().run.state.name(), "running");
 }
+
+#[tokio::test(start_paused = true)]
+async fn c12_a_run_is_timed_out_by_the_hub_that_looks_after_it_and_by_another_only_where_that_one_is_gone() {
+    let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+    let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+    let store = Arc::new(MemoryStore::with_clock(Arc::clone(&shared)));
+    let world = World { store, clock: shared, ..World::default() };
+    // It never looks at its timers.
+    let theirs = world.hub().await;
+    let mut edge = PlayedEdge::attach(&theirs).await;
+    let run = theirs.create_run(limited(10_000), &person()).await.unwrap().standing.run.id;
+    edge.start().await;
+    let ours = world.hub_of(&[]).await;
+    ours.go().await.unwrap();
+    clock.advance_ms(10_001);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(ours.run(run).await.unwrap().run.state, RunState::Running, "it may wait for a place there");
+    clock.advance_ms(i64::try_from(world.limits.lease_ms).unwrap());
+    // It is tried less and less often meanwhile.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let RunState::Failed { failure } = until(&ours, run, "failed").await.state else { panic!() };
+    assert_eq!(failure.code, Code::RunTimeout);
+}

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use runyard_domain::gate::{Effect, Preset, Rule, RuleKind, RuleText, Scope};
 use runyard_domain::run::{Resolution, Who};
-use runyard_domain::{Actor, AppendId, ApprovalId, Code, EventId, RunId, Timestamp, WorkspaceId};
+use runyard_domain::{
+    Actor, AppendId, ApprovalId, Code, EventId, Listing, RunId, Timestamp, WorkspaceChanged, WorkspaceId,
+};
 use runyard_engine::{
     ActionRefused, AuditFact, ChangesApplied, DecisionMade, INSTALLATION, Installation, InstallationError,
-    Listing, Login, PolicyRead, Role, SecretProjected, TrustGiven, WorkspaceChanged,
+    Login, PolicyRead, Role, SecretProjected, TrustGiven,
 };
 use runyard_redact::{Redactor, Safe, TagKey};
 use runyard_store::{Change, ManualClock, MemoryStore, NewEvent, Place, StorageError, Store, Writes};

@@ -1,4 +1,4 @@
-//! A rule that denies wins, also over a question that is already open.
+//! A rule that denies wins, also over a question that is already open, and every edge hears of it.
 //!
 //! clause: C11
 //! clause: C12
@@ -7,10 +7,11 @@
 
 mod support;
 
-use runyard_domain::gate::{Effect, Rule, RuleKind};
+use runyard_backend::link::ToEdge;
+use runyard_domain::gate::{Effect, Preset, Rule, RuleKind};
 use runyard_domain::run::{DecisionScope, Who};
 use runyard_domain::{Actor, Code};
-use runyard_engine::{ApprovalRecord, ApprovalState, Decision, Engine, EngineError, Resolve};
+use runyard_engine::{ApprovalRecord, ApprovalState, BasePolicy, Decision, Engine, EngineError, Resolve};
 
 use support::*;
 
@@ -76,4 +77,54 @@ async fn c12_what_a_rule_denies_by_now_can_be_rejected() {
     let rejected = resolve(&engine, &record, Decision::Reject).await.unwrap();
     assert_ne!(rejected.state(), ApprovalState::Open);
     until(&engine, run, "cancelled").await;
+}
+
+/// How many rules are added at once.
+const RULES: usize = 200;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c11_what_an_edge_is_told_of_the_policy_is_never_older_than_what_it_was_told_before() {
+    let (engine, mut edge) = World::default().hub_and_edge().await;
+    let add = |number: usize| {
+        let engine = engine.clone();
+        tokio::spawn(async move {
+            let command = format!("never-{number} *");
+            let rule = Rule::new(Effect::Deny, RuleKind::Shell, Some(&command)).unwrap();
+            engine.installation().add_rule(rule, &Who::from(&person())).await.unwrap();
+            engine.policy_changed().await;
+        })
+    };
+    for adding in (0..RULES).map(add).collect::<Vec<_>>() {
+        adding.await.unwrap();
+    }
+    engine.rebase(BasePolicy { preset: Preset::Strict, ..BasePolicy::default() }).await;
+    let mut before = 0;
+    loop {
+        let ToEdge::Policy(policy) = edge.hear().await else { panic!("expected a policy") };
+        assert!(policy.version >= before, "version {} after {before}", policy.version);
+        before = policy.version;
+        if policy.preset == Preset::Strict {
+            assert_eq!(policy.stored.len(), RULES);
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn c11_a_rule_that_another_hub_adds_while_this_one_begins_reaches_its_edge() {
+    let world = World::default();
+    let engine = world.hub().await;
+    let mut edge = PlayedEdge::attach(&engine).await;
+    let rule = Rule::new(Effect::Deny, RuleKind::Shell, Some("rm *")).unwrap();
+    let other = world.hub_of(&[]).await;
+    other.installation().add_rule(rule, &Who::from(&person())).await.unwrap();
+    let known = async {
+        while engine.installation().stored_rules().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), known).await.unwrap();
+    engine.go().await.unwrap();
+    let ToEdge::Policy(policy) = edge.hear().await else { panic!("expected a policy") };
+    assert_eq!(policy.stored.len(), 1);
 }

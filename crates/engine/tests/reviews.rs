@@ -12,7 +12,7 @@ use runyard_domain::{
     ApplyTo, Approval, Code, Comment, DiffFile, DiffStats, DiffText, ExecutionPolicy, RunId, SelectedFile,
 };
 use runyard_engine::{
-    ApprovalRecord, Decision, Engine, EngineError, Limits, NewCancel, NewCommand, NewRun, Resolve,
+    ApprovalRecord, Carry, Decision, Engine, EngineError, Limits, NewCancel, NewCommand, NewRun, Resolve,
 };
 use support::*;
 
@@ -422,4 +422,17 @@ async fn c12_only_changes_are_approved_in_part_or_sent_back() {
         let error = engine.resolve(id, wrong, &person()).await.unwrap_err();
         assert!(matches!(error, EngineError::Invalid { path: found, .. } if found == path), "{error}");
     }
+}
+
+#[tokio::test]
+async fn c22_a_session_is_gone_on_with_where_its_agent_talked_last_also_while_its_changes_are_taken_back() {
+    let (engine, mut edge) = world().await;
+    let open = being_applied(&engine, &mut edge).await;
+    edge.recorded(&open, 2, vec![applied()]).await;
+    assert!(edge.closes(open.run).await);
+    let done = until(&engine, open.run, "completed").await;
+    engine.carry(open.run, Carry::Undo, None, &person()).await.unwrap();
+    let next = NewRun { session: Some(done.created.session_id), ..new() };
+    let next = engine.create_run(next, &person()).await.unwrap().standing.run;
+    assert_eq!(next.created.parent_run_id, Some(open.run));
 }

@@ -7,7 +7,7 @@ mod support;
 use runyard_backend::link::{FromEdge, Report, ToEdge};
 use runyard_backend::{Command, Ending, Resumes, Signal};
 use runyard_domain::run::DecisionScope;
-use runyard_domain::run::{CommandKind, Resolution, RunState, TurnOutcome};
+use runyard_domain::run::{CommandKind, FailureKind, Resolution, RunState, TurnOutcome};
 use runyard_domain::{Actor, Approval, Code, ExecutionPolicy, RunId, SessionId};
 use runyard_engine::{Decision, Engine, EngineError, Limits, NewCancel, NewCommand, NewRun, Resolve};
 use serde_json::{Value, json};
@@ -299,6 +299,8 @@ async fn j05_a_turn_that_was_interrupted_is_over_when_nobody_knows_of_its_step()
     let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
     let open = edge.start().await;
     edge.recorded(&open, 4, vec![call("c1", false)]).await;
+    let steer = NewCommand { kind: CommandKind::Steer, text: Some("left".into()), key: None };
+    engine.command(run, steer, &person()).await.unwrap();
     let interrupt = NewCommand { kind: CommandKind::Interrupt, text: None, key: None };
     engine.command(run, interrupt, &person()).await.unwrap();
     engine.stop();
@@ -307,7 +309,26 @@ async fn j05_a_turn_that_was_interrupted_is_over_when_nobody_knows_of_its_step()
     let RunState::Cancelled { cancelled } = until(&engine, run, "cancelled").await.state else { panic!() };
     assert_eq!(cancelled.by.id, person().id, "the person who interrupted it, and nobody is asked");
     let kinds = kinds(&engine, run).await;
-    assert_eq!(kinds[kinds.len() - 3..], ["run.tool.result", "run.turn.ended", "run.cancelled"]);
+    let told = ["run.tool.result", "runtime.error", "run.turn.ended", "run.cancelled"];
+    assert_eq!(kinds[kinds.len() - 4..], told, "also that a word was never said to the agent");
+}
+
+// clause: B10
+#[tokio::test]
+async fn b10_c16_what_no_run_takes_of_a_backend_fails_it_with_the_kind_that_says_so() {
+    let (engine, mut edge) = World::default().hub_and_edge().await;
+    let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    edge.report(&open, 4, vec![Report::Applied { digest: "d".into(), commit: None }]).await;
+    let RunState::Failed { failure } = until(&engine, run, "failed").await.state else { panic!() };
+    assert_eq!(failure.failure_kind, Some(FailureKind::BackendProtocolError), "{failure:?}");
+    assert_eq!(failure.code, Code::SchemaValidationFailed);
+    assert_eq!(failure.recovery, Code::BackendProtocolError.row().recovery);
+    let kinds = kinds(&engine, run).await;
+    assert_eq!(kinds[kinds.len() - 2..], ["schema.validation_failed", "run.failed"]);
+    let said = edge.hear().await;
+    assert!(matches!(said, ToEdge::Refused { edge_sequence: 4, fenced: false, .. }), "{said:?}");
+    assert!(edge.closes(run).await, "nothing of its session is left");
 }
 
 #[tokio::test]

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use runyard_adapters::codex::{CODEX_KIND, CodexBackend};
 use runyard_backend::Backend;
-use runyard_domain::gate::{OwnRuns, Preset};
+use runyard_domain::gate::Preset;
 use runyard_domain::run::{OnReject, Task};
 use runyard_domain::{Actor, AgentProfile, AppendId, Event, ExecutionPolicy, RunId};
-use runyard_engine::{Catalog, Engine, EngineOptions, Installation, Limits, NewRun};
+use runyard_engine::{BasePolicy, Catalog, Engine, EngineOptions, Installation, Limits, NewRun};
 use runyard_redact::{Redactor, TagKey};
 use runyard_store::{
     Change, Clock, EventLog, LoggedEvent, NewEvent, Place, Projection, Runs, Store, SystemClock, Writes,
@@ -159,6 +159,7 @@ async fn engine(stage: &Stage, store: Arc<dyn Store>) -> Engine {
         own_edges: BTreeSet::from([EDGE.to_owned()]),
         shared_store: false,
         catalog: catalog(),
+        policy: BasePolicy { rules: rules(), ..BasePolicy::default() },
         workspaces: Arc::new(stage.workspaces.clone()),
         installation,
         digest_key: [5; 32],
@@ -182,9 +183,6 @@ fn catalog() -> Catalog {
         agents: BTreeMap::from([(AGENT.to_owned(), agent)]),
         backends: BTreeMap::from([(AGENT.to_owned(), profile(AGENT))]),
         kinds: BTreeMap::from([(CODEX_KIND.to_owned(), CodexBackend::new().info())]),
-        preset: Preset::Default,
-        own_runs: OwnRuns::default(),
-        rules: rules(),
     }
 }
 

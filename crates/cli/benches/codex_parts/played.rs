@@ -15,6 +15,7 @@ use runyard_backend::{
     Processes, Session, SessionSpec, Workspaces,
 };
 use runyard_domain::gate::{Effect, Rule, RuleKind};
+use runyard_domain::run::Who;
 use runyard_domain::{BackendProfile, Workspace};
 use runyard_edge::sandbox::{Confinement, Sandboxes, System};
 use runyard_edge::{AllowList, Edge, EdgeOptions, Secrets, Supervision};
@@ -43,7 +44,8 @@ impl Stage {
         std::fs::create_dir(&project).unwrap();
         std::fs::write(project.join("README.md"), "A place to look around in.\n").unwrap();
         let workspaces = AllowList::open(&files.path().join("home"), EDGE, &[]).unwrap();
-        let workspace = workspaces.add(project.to_str().unwrap(), Some("site")).await.unwrap();
+        let workspace =
+            workspaces.add(project.to_str().unwrap(), Some("site"), &Who::runyard()).await.unwrap();
         let (bytes, pauses) = (Arc::clone(&speech.bytes), Arc::clone(&speech.pauses));
         let played = Played { bytes, pauses, begun: Arc::default() };
         Stage { files, workspaces, workspace, played }

@@ -14,7 +14,7 @@ use runyard_backend::{
     Process, ProcessError, Processes, Resumes, SecretKeys, Session, SessionSpec, Signal, Start, Workspaces,
 };
 use runyard_domain::gate::{Policy, Request};
-use runyard_domain::run::{ApprovalPolicyRef, FailureKind, Task};
+use runyard_domain::run::{ApprovalPolicyRef, FailureKind, Task, Who};
 use runyard_domain::{BackendProfile, ExecutionPolicy, Preparation, RunId, SessionId, WorkspaceRef};
 use runyard_edge::sandbox::{Confinement, Sandboxes, System};
 use runyard_edge::{AllowList, Edge, EdgeError, EdgeOptions, Secrets, Supervision};
@@ -178,7 +178,8 @@ impl Place {
         std::fs::write(kept.path().join("project/file"), "original").unwrap();
         let workspaces = AllowList::open(&kept.path().join("home"), "edge", &[]).unwrap();
         let root = kept.path().join("project");
-        let workspace = workspaces.add(root.to_str().unwrap(), None).await.unwrap().reference();
+        let workspace =
+            workspaces.add(root.to_str().unwrap(), None, &Who::runyard()).await.unwrap().reference();
         let clock = Arc::new(ManualClock::at(1_000_000));
         let supervision = Arc::new(NoProcesses { gone: watch::channel(true).0 });
         Place { kept, workspaces, workspace, clock, supervision }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use runyard_backend::Workspaces;
 use runyard_backend::conformance::journal::{Durable, Given, JournalBench, Lever};
-use runyard_domain::run::Task;
+use runyard_domain::run::{Task, Who};
 use runyard_domain::{Actor, ApprovalId, Event, RunId};
 use runyard_edge::AllowList;
 use runyard_engine::{Decision, NewCancel, NewRun, Resolve};
@@ -80,7 +80,7 @@ impl HubBench {
         std::fs::create_dir(&project).unwrap();
         std::fs::write(project.join("notes.txt"), "seven").unwrap();
         let workspaces = AllowList::open(&home, EDGE, &[]).unwrap();
-        let label = workspaces.add(project.to_str().unwrap(), None).await.unwrap().label;
+        let label = workspaces.add(project.to_str().unwrap(), None, &Who::runyard()).await.unwrap().label;
         let clock = Arc::new(ManualClock::at(1_700_000_000_000));
         let (sender, opened) = mpsc::unbounded_channel();
         let shelf = shelf(&root, &clock);

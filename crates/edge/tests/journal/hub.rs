@@ -13,7 +13,7 @@ use runyard_domain::run::OnReject;
 use runyard_domain::{AgentProfile, BackendProfile, ExecutionPolicy};
 use runyard_edge::sandbox::{Sandboxes, System};
 use runyard_edge::{AllowList, Edge, EdgeOptions, Secrets};
-use runyard_engine::{Catalog, Engine, EngineOptions, Installation, Limits};
+use runyard_engine::{BasePolicy, Catalog, Engine, EngineOptions, Installation, Limits};
 use runyard_redact::{Known, Redactor, TagKey};
 use runyard_store::{Clock, ManualClock, Store};
 use tokio::runtime::Handle;
@@ -125,6 +125,7 @@ async fn engine(kept: &Kept, store: Arc<dyn Store>) -> Engine {
         own_edges: BTreeSet::from([EDGE.to_owned()]),
         shared_store: false,
         catalog: catalog(),
+        policy: BasePolicy::default(),
         workspaces: Arc::new(kept.workspaces.clone()) as Arc<dyn Workspaces>,
         installation,
         digest_key: [5; 32],
@@ -177,8 +178,5 @@ fn catalog() -> Catalog {
         agents: BTreeMap::from([(AGENT.to_owned(), agent)]),
         backends: BTreeMap::from([("puppet".to_owned(), backend)]),
         kinds: BTreeMap::from([(INFO.backend_kind.to_owned(), INFO)]),
-        preset: Preset::Default,
-        own_runs: Default::default(),
-        rules: Vec::new(),
     }
 }

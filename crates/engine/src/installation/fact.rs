@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use runyard_domain::gate::{OwnRuns, Preset, Rule};
 use runyard_domain::run::{ProjectedHow, Resolution, Who};
-use runyard_domain::{ApprovalId, RuleId, RunId, SessionId, Timestamp, TokenId, WorkspaceId};
+use runyard_domain::{ApprovalId, RuleId, RunId, SessionId, Timestamp, TokenId, WorkspaceChanged};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -226,28 +226,6 @@ pub struct TrustGiven {
     pub path: String,
     /// The digest of what was trusted.
     pub digest: String,
-}
-
-/// `audit.workspace`: the list of workspaces changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WorkspaceChanged {
-    /// What happened.
-    pub change: Listing,
-    /// Which workspace.
-    pub workspace_id: WorkspaceId,
-    /// What it is called.
-    pub label: String,
-}
-
-/// What happened to an entry of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Listing {
-    /// It came in.
-    Added,
-    /// It went out.
-    Removed,
 }
 
 /// `audit.secret`: a profile's secrets were made available to one run.

@@ -9,22 +9,42 @@
 )]
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use runyard_backend::link::frames::{Reader, Writer, frames};
 use runyard_backend::link::{FromEdge, OpenRun, Report, ToEdge};
-use runyard_backend::{BackendInfo, Resumes, SecretKeys, Signal, WorkspaceError, Workspaces};
+use runyard_backend::{BackendInfo, ListChange, Resumes, SecretKeys, Signal, WorkspaceError, Workspaces};
 use runyard_domain::gate::{OwnRuns, Preset, Request, Risk};
-use runyard_domain::run::{Budget, OnReject, Run, Task, ToolOutcome, TurnOutcome};
-use runyard_domain::{Actor, AgentProfile, BackendProfile, ExecutionPolicy, RunId, Workspace, WorkspaceId};
-use runyard_engine::{Catalog, Engine, EngineOptions, Installation, Limits, NewRun};
+use runyard_domain::run::{Budget, OnReject, Run, Task, ToolOutcome, TurnOutcome, Who};
+use runyard_domain::{
+    Actor, AgentProfile, AppendId, BackendProfile, ExecutionPolicy, Listing, RunId, Workspace,
+    WorkspaceChanged, WorkspaceId,
+};
+use runyard_engine::{BasePolicy, Catalog, Engine, EngineOptions, Installation, Limits, NewRun};
 use runyard_redact::{Redactor, TagKey};
 use runyard_store::{Clock, MemoryStore, Store, SystemClock};
 use tokio::io::{DuplexStream, ReadHalf, WriteHalf, duplex};
 
-pub struct OneWorkspace(pub Workspace);
+/// An allow-list that always holds one workspace, whatever is done to it.
+struct OneWorkspace {
+    workspace: Workspace,
+    unsaid: Mutex<Vec<ListChange>>,
+}
+
+impl OneWorkspace {
+    fn note(&self, change: Listing, by: &Who) {
+        let mut unsaid = self.unsaid.lock().unwrap();
+        let id = AppendId::from_parts(unsaid.len() as u64 + 1, &[8; 10]);
+        let (workspace_id, label) = (self.workspace.id, self.workspace.label.clone());
+        unsaid.push(ListChange {
+            id,
+            what: WorkspaceChanged { change, workspace_id, label },
+            by: by.clone(),
+        });
+    }
+}
 
 pub fn workspace() -> Workspace {
     Workspace {
@@ -37,16 +57,27 @@ pub fn workspace() -> Workspace {
 
 #[async_trait]
 impl Workspaces for OneWorkspace {
-    async fn add(&self, _: &str, _: Option<&str>) -> Result<Workspace, WorkspaceError> {
-        Ok(self.0.clone())
+    async fn add(&self, _: &str, _: Option<&str>, by: &Who) -> Result<Workspace, WorkspaceError> {
+        self.note(Listing::Added, by);
+        Ok(self.workspace.clone())
     }
 
-    async fn remove(&self, _: WorkspaceId) -> Result<(), WorkspaceError> {
+    async fn remove(&self, _: WorkspaceId, by: &Who) -> Result<(), WorkspaceError> {
+        self.note(Listing::Removed, by);
+        Ok(())
+    }
+
+    async fn unsaid(&self) -> Result<Vec<ListChange>, WorkspaceError> {
+        Ok(self.unsaid.lock().unwrap().clone())
+    }
+
+    async fn said(&self, changes: Vec<AppendId>) -> Result<(), WorkspaceError> {
+        self.unsaid.lock().unwrap().retain(|change| !changes.contains(&change.id));
         Ok(())
     }
 
     async fn list(&self) -> Result<Vec<Workspace>, WorkspaceError> {
-        Ok(vec![self.0.clone()])
+        Ok(vec![self.workspace.clone()])
     }
 
     async fn shown(&self, _: WorkspaceId, text: String) -> Result<String, WorkspaceError> {
@@ -54,8 +85,8 @@ impl Workspaces for OneWorkspace {
     }
 
     async fn resolve(&self, place: &str) -> Result<Workspace, WorkspaceError> {
-        if place == self.0.label || place == self.0.id.to_string() {
-            Ok(self.0.clone())
+        if place == self.workspace.label || place == self.workspace.id.to_string() {
+            Ok(self.workspace.clone())
         } else {
             Err(WorkspaceError::Outside { place: place.to_owned() })
         }
@@ -109,9 +140,6 @@ pub fn catalog(world: &World) -> Catalog {
         ]),
         backends: BTreeMap::from([("demo".to_owned(), backend)]),
         kinds: BTreeMap::from([(kind.to_owned(), info)]),
-        preset: Preset::Default,
-        own_runs: world.own_runs,
-        rules: vec![],
     }
 }
 
@@ -190,7 +218,8 @@ impl World {
             own_edges: edges.iter().map(|edge| (*edge).to_owned()).collect(),
             shared_store: true,
             catalog: catalog(self),
-            workspaces: Arc::new(OneWorkspace(workspace())),
+            policy: BasePolicy { own_runs: self.own_runs, ..BasePolicy::default() },
+            workspaces: Arc::new(OneWorkspace { workspace: workspace(), unsaid: Mutex::default() }),
             installation,
             digest_key: [5; 32],
             limits: self.limits,
