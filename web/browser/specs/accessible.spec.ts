@@ -117,7 +117,8 @@ const WINDOWS: Record<string, Over> = {
     complains: /status of 401/,
     open: async (page, say, context) => {
       await context.clearCookies({ name: /^runyard_session/ });
-      await page.getByRole("navigation", { name: say("common.mainNav") }).getByRole("link", { name: say("common.nav.agents") }).click();
+      // The page may have asked for something by itself meanwhile, and the dialog be there already.
+      await page.getByRole("navigation", { name: say("common.mainNav"), includeHidden: true }).getByRole("link", { name: say("common.nav.agents"), includeHidden: true }).dispatchEvent("click");
       const ended = page.getByRole("dialog", { name: say("common.session.ended") });
       await expect(ended.getByRole("textbox", { name: say("login.paste") })).toBeFocused();
     },
