@@ -59,7 +59,7 @@ pub enum WorkspaceError {
         place: String,
     },
     /// It cannot be one.
-    #[error("{place} cannot be a workspace: {why}")]
+    #[error("cannot use {place} as a workspace: {why}")]
     Unfit {
         /// What was asked for.
         place: String,

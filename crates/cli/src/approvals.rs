@@ -132,13 +132,20 @@ async fn serve(client: &HubClient, matches: &ArgMatches) -> Result<u8, ActionErr
     }
     let approval = &found["approval"];
     let mut answer = Answer::of(client, approval, verb == "approve", matches).await?;
-    // Whoever has just typed an answer means it.
-    if !answer.ask(approval).await? && !matches.get_flag("confirm") {
+    // Whoever has just typed an answer means it, and what is decided is not decided again.
+    let is_open = approval["state"] == "open";
+    if is_open && !answer.ask(approval).await? && !matches.get_flag("confirm") {
         answer.confirm(client, approval).await?;
     }
     let resolved = data(client.invoke("approval_resolve", answer.input.clone(), true, None).await?);
     let resolved = resolved.map_err(|error| for_somebody_else(error, &id))?;
     let form = matches.get_one::<String>("output").map(String::as_str);
+    if !is_open && views::is_text(form) {
+        let text = |value: &Value| one_line(value.as_str().unwrap_or_default());
+        let decided = &resolved["approval"];
+        let told = format!("{} by {} before", text(&decided["state"]), text(&decided["decidedBy"]["id"]));
+        return Ok(show_data(matches, told.into()));
+    }
     match answer.told(&resolved["approval"]).filter(|_| views::is_text(form)) {
         Some(told) if resolved["redacted"] == true => {
             Ok(show_data(matches, format!("{told}.{}", views::SECRET_LEFT_OUT).into()))

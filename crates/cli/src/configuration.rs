@@ -61,6 +61,26 @@ impl Configuration {
         let mut base = Layers::default();
         let mut problems = add_builtin(&mut base);
         problems.extend(add_data(&mut base, data));
+        Configuration::above(base, problems, data, project, environment, flags)
+    }
+
+    /// What holds without any file: for a command that only talks to a hub, whose own file counts.
+    pub(crate) fn without_files(home: &Home) -> Result<Self, ConfigurationProblems> {
+        let mut base = Layers::default();
+        let problems = add_builtin(&mut base);
+        let (environment, flags) = (Environment::of_process(), Flags::default());
+        Configuration::above(base, problems, home.path(), None, &environment, &flags)
+    }
+
+    /// The layers above the data directory's file.
+    fn above(
+        mut base: Layers,
+        mut problems: Vec<Problem>,
+        data: &Path,
+        project: Option<&Path>,
+        environment: &Environment,
+        flags: &Flags,
+    ) -> Result<Self, ConfigurationProblems> {
         for given in [environment.settings(), flags.settings()] {
             match given {
                 Ok(values) => values.into_iter().for_each(|(key, value)| base.set(key, value)),

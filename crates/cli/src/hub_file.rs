@@ -72,6 +72,12 @@ pub(crate) fn owner(path: &Path) -> Option<(String, u64)> {
     Some((told.get("url")?.as_str()?.to_owned(), told.get("pid")?.as_u64()?))
 }
 
+/// Whether some process holds the place of the hub.
+pub(crate) fn is_claimed(home: &Home) -> bool {
+    let file = OpenOptions::new().write(true).open(home.hub_lock());
+    file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
 impl Drop for HubFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);

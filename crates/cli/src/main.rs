@@ -38,6 +38,7 @@ mod views;
 mod wiring;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 use configuration::Configuration;
@@ -68,8 +69,15 @@ fn main() -> ExitCode {
 
 fn run(arguments: Vec<OsString>, serves: bool) -> anyhow::Result<u8> {
     let wired = home::Home::find().and_then(|home| {
-        let configuration =
-            Configuration::of_data(&home).map_err(|problems| anyhow::anyhow!("{problems}"))?;
+        let configuration = Configuration::of_data(&home).or_else(|problems| {
+            // A run can be ended and an approval answered whatever became of the file since the hub read it.
+            if !hub_file::is_claimed(&home) || serves {
+                return Err(problems);
+            }
+            let _ = writeln!(std::io::stderr(), "not valid, so only the running hub is asked: {problems}");
+            Configuration::without_files(&home)
+        });
+        let configuration = configuration.map_err(|problems| anyhow::anyhow!("{problems}"))?;
         Ok((wiring::command_runtime(&home, &configuration)?, home))
     });
     let is_switch = |action: &str, flag: &str| {

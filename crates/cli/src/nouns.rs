@@ -89,11 +89,19 @@ fn command(runtime: &Runtime, noun: &'static str, about: &'static str, verbs: &[
         let (action, set) = action.split_once(' ').unwrap_or((action, ""));
         let found = runtime.actions().find(|found| found.name() == action.replace('-', "_"));
         let schema = found.map(|found| found.spec().input.json().clone()).unwrap_or_default();
+        let kinds = found.map(|found| input_fields(&found.spec().input)).unwrap_or_default();
         let fields = schema["properties"].as_object().cloned().unwrap_or_default();
         let needed = schema["required"].as_array().cloned().unwrap_or_default();
         let arg = |name: &str, field: &Value| {
             let about = field["description"].as_str().unwrap_or_default();
-            Arg::new(name.to_owned()).help(about.to_owned()).value_name(name.to_uppercase())
+            let arg = Arg::new(name.to_owned()).help(about.to_owned()).value_name(name.to_uppercase());
+            match kinds.iter().find(|kind| kind.path == [name]).map(|found| &found.kind) {
+                Some(FieldKind::Boolean) => arg.num_args(0),
+                Some(FieldKind::Text(words)) if !words.is_empty() => {
+                    arg.help(format!("{about} One of: {}.", words.join(", ")))
+                }
+                _ => arg,
+            }
         };
         let positional = plain.iter().map(|name| {
             let field = fields.get(*name).unwrap_or(&Value::Null);
@@ -212,7 +220,10 @@ fn value(name: &str, given: &str) -> String {
     if name != "path" {
         return given.to_owned();
     }
-    absolute(std::path::Path::new(given)).unwrap_or_else(|_| given.to_owned())
+    let path = std::path::Path::new(given);
+    // What is not there has no canonical form, and is meant from here all the same.
+    let meant = || std::path::absolute(path).ok()?.into_os_string().into_string().ok();
+    absolute(path).ok().or_else(meant).unwrap_or_else(|| given.to_owned())
 }
 
 #[cfg(test)]

@@ -163,6 +163,20 @@ fn a_broken_configuration_is_refused_with_every_problem() {
 }
 
 #[test]
+fn beside_a_running_hub_a_broken_configuration_keeps_nobody_from_its_runs() {
+    let home = Home::new();
+    let hub = home.up();
+    std::fs::write(home.path("runyard.toml"), "[policy\n").unwrap();
+    let listed = home.run(["runs", "list", "--output", "json"]);
+    let envelope: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(envelope["data"]["runs"], json!([]));
+    assert!(listed.stderr.contains("only the running hub is asked"), "{}", listed.stderr);
+    drop(hub);
+    let (exit, _, message) = home.run(["runs", "list", "--output", "json"]).failure();
+    assert!(exit == 2 && message.contains("runyard.toml:1"), "without one nothing starts: {message}");
+}
+
+#[test]
 fn j06_trust_counts_after_it_was_confirmed_and_ends_with_one_byte() {
     let yard = Yard::new("", PROJECT);
     let refused = yard.run(&["trust"]).envelope();

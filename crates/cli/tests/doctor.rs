@@ -56,6 +56,9 @@ fn a_running_hub_is_told_with_its_place_and_process() {
     check(&findings, "hub", "ok", &format!("{} (process {})", hub.url, hub.pid()));
     check(&findings, "database", "ok", "runyard.db");
     check(&findings, "token", "ok", "token");
+    std::fs::write(home.path("runyard.toml"), "[hub]\nruns_max = 3\n").unwrap();
+    let (_, findings) = doctor(&home.run(["doctor"]));
+    check(&findings, "configuration", "note", "changed since the hub started");
 }
 
 #[test]

@@ -50,6 +50,11 @@ fn a_token_is_made_listed_used_and_revoked() {
     assert_eq!(said(&yard, "tokens list")["tokens"], Value::Array(Vec::new()));
     let again = yard.home.run(["tokens", "revoke", "ada", "--output", "json"]).failure();
     assert_ne!(again.0, 0, "{again:?}");
+    let help = yard.home.run(["tokens", "create", "--help"]).stdout;
+    let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("One of: viewer, operator, approver, admin."), "{help}");
+    let help = yard.home.run(["policy", "add", "--help"]).stdout;
+    assert!(help.contains("--dry-run  ") && help.contains("One of: allow, ask, deny."), "{help}");
 }
 
 #[test]
@@ -97,6 +102,12 @@ fn a_workspace_is_added_listed_and_taken_off_the_list() {
     assert!(said(&yard, "workspaces list").to_string().contains(id.as_str().unwrap()));
     said(&yard, &format!("workspaces rm {}", id.as_str().unwrap()));
     assert!(!said(&yard, "workspaces list").to_string().contains(id.as_str().unwrap()));
+    said(&yard, &format!("workspaces add {} --label there", place.display()));
+    said(&yard, "workspaces rm there");
+    let why = yard.home.run(["workspaces", "add", "./not-there", "--output", "json"]).stdout;
+    assert!(why.contains("/not-there as a workspace: it does not exist"), "{why}");
+    let why = yard.home.run(["runs", "show", "run_01a1", "--output", "json"]).stdout;
+    assert!(why.contains("a whole id: \\\"run_\\\" and 32 hexadecimal digits"), "{why}");
     let new = serde_json::json!({"task": "x", "agent": "listener", "workspace": place});
     let (_, refused) = api.send("POST", "/runs", Some(&new));
     assert!(refused.contains("workspace_outside_allowlist"), "{refused}");

@@ -247,6 +247,36 @@ fn c11_what_the_hubs_own_file_says_of_the_policy_reaches_a_run_that_is_running_a
 
 // clause: C11
 #[test]
+fn c11_a_milder_preset_of_the_hubs_own_file_counts_for_runs_that_are_made_then() {
+    let yard = api::Yard::new("", &[WRITER]);
+    let file = yard.home.path("runyard.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}\n[policy]\npreset = \"strict\"\n")).unwrap();
+    let (_hub, api) = yard.up();
+    let preset = || {
+        let agents = api.get("/agents")["agents"].take();
+        agents.as_array().unwrap().iter().find(|agent| agent["id"] == "writer").unwrap()["preset"].clone()
+    };
+    let strict = api.start("writer", yard.place());
+    let asked = api.asked(&strict, &[]);
+    assert_eq!((preset(), writes(&api, &strict)), (json!("strict"), vec![json!("run.approval.requested")]));
+    std::fs::write(&file, text).unwrap();
+    eventually("the preset is the milder one", || (preset() == "default").then_some(()));
+    let mild = api.start("writer", yard.place());
+    let question = api.asked(&mild, &[]);
+    assert_eq!(
+        (&question["request"]["kind"], writes(&api, &mild)),
+        (&json!("question"), vec![json!("allow")])
+    );
+    // What was planned under the stricter one stays so.
+    api.approve(&asked);
+    go_on(&api, &api.asked(&strict, &[asked["id"].as_str().unwrap()]));
+    let told = vec![json!("run.approval.requested"), json!("run.approval.requested")];
+    eventually("the other file is asked about too", || (writes(&api, &strict) == told).then_some(()));
+}
+
+// clause: C11
+#[test]
 fn c11_a_stricter_preset_of_an_agent_reaches_a_run_that_a_new_hub_goes_on_with() {
     let yard = api::Yard::new("", &[WRITER]);
     let (hub, api) = yard.up();

@@ -349,6 +349,10 @@ fn c12_what_is_answered_elsewhere_is_not_asked_any_more() {
     let (exit, screen) = terminal.ended();
     assert_eq!(exit, Some(0), "{screen}");
     assert!(screen.lines().any(|line| line == "approved by owner"), "{screen}");
+    let (_, after) = screen.split_once("approved by owner").unwrap();
+    assert!(!after.contains("Run this command"), "what is decided is not asked below it: {screen}");
+    let again = place.home.run(["approvals", "approve", id, "--output", "text"]);
+    assert_eq!((again.exit, again.stdout.trim()), (0, "approved by owner before"), "nobody is asked again");
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use runyard_actions::{Action, ActionError, Context, DefinitionError, action};
-use runyard_domain::gate::Preset;
 use runyard_domain::run::OnReject;
 use runyard_domain::{AgentProfile, RunId, SessionId, Timestamp};
 use runyard_engine::{EdgeInfo, Engine, EngineError, Standing};
@@ -54,7 +53,7 @@ struct AgentView {
 }
 
 impl AgentView {
-    fn of(agent: &AgentProfile) -> Result<Self, ActionError> {
+    fn of(engine: &Engine, agent: &AgentProfile) -> Result<Self, ActionError> {
         let capability = |capability| match serde_json::to_value(capability) {
             Ok(Value::String(word)) => word,
             _ => String::new(),
@@ -64,10 +63,7 @@ impl AgentView {
             label: agent.label.clone(),
             backend_profile: agent.backend_profile.clone(),
             capabilities: agent.capabilities.iter().map(capability).collect(),
-            preset: match agent.preset {
-                Preset::Default => "default",
-                Preset::Strict => "strict",
-            },
+            preset: engine.preset_of(&agent.id, None).as_str(),
             on_reject: match agent.on_reject {
                 OnReject::Cancel => "cancel",
                 OnReject::Continue => "continue",
@@ -87,7 +83,8 @@ impl AgentView {
 )]
 async fn agent_list(ctx: &Context) -> Result<Agents, ActionError> {
     let engine = ctx.service::<Engine>()?;
-    let agents = engine.catalog().agents.values().map(AgentView::of).collect::<Result<_, _>>()?;
+    let agents = engine.catalog().agents.values().map(|agent| AgentView::of(&engine, agent));
+    let agents = agents.collect::<Result<_, _>>()?;
     Ok(Agents { agents })
 }
 

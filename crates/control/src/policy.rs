@@ -184,10 +184,11 @@ enum PlaceWord {
 
 #[derive(Deserialize, JsonSchema)]
 struct Test {
-    /// The agent profile that would ask; with a command or a request it is needed, or a run.
+    /// The agent profile that would ask: needed with a command or a request where no run is named. At the command line "demo" is
+    /// meant without it.
     agent: Option<String>,
-    /// The workspace in which it would ask: id, label or an absolute path inside it; with a command or a request it is needed, or
-    /// a run.
+    /// The workspace in which it would ask: id, label or an absolute path inside it. Needed like the agent; at the command line the
+    /// current directory is meant without it.
     workspace: Option<String>,
     /// The run that would ask, so that rules of its own and of its session count too. It stands for agent and workspace.
     run: Option<String>,

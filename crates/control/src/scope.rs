@@ -21,7 +21,7 @@ pub(crate) fn id<T: std::str::FromStr<Err = runyard_domain::InvalidId>>(
     text: &str,
 ) -> Result<T, ActionError> {
     text.parse().map_err(|invalid: runyard_domain::InvalidId| {
-        let message = format!("Expected an id that begins with \"{}_\".", invalid.kind);
+        let message = format!("Expected a whole id: \"{}_\" and 32 hexadecimal digits.", invalid.kind);
         ActionError::invalid_input(vec![Issue::at(field, message)])
     })
 }

@@ -1,14 +1,13 @@
 //! Workspaces: the directories that people allow runs to work on.
 
 use runyard_actions::{Action, ActionError, Context, DefinitionError, action};
+use runyard_domain::Workspace;
 use runyard_domain::run::Who;
-use runyard_domain::{Workspace, WorkspaceId};
 use runyard_engine::Engine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::failed::{failing, failing_at, not_found};
-use crate::scope::id;
 
 pub(crate) fn actions() -> Vec<Result<Action, DefinitionError>> {
     vec![workspace_list(), workspace_add(), workspace_remove()]
@@ -94,7 +93,7 @@ async fn workspace_add(input: Add, ctx: &Context) -> Result<WorkspaceAnswer, Act
 
 #[derive(Deserialize, JsonSchema)]
 struct Remove {
-    /// The workspace's id.
+    /// The workspace's id or label.
     id: String,
 }
 
@@ -109,17 +108,17 @@ struct Remove {
 )]
 async fn workspace_remove(input: Remove, ctx: &Context) -> Result<WorkspaceAnswer, ActionError> {
     let engine = ctx.service::<Engine>()?;
-    let asked: WorkspaceId = id("id", &input.id)?;
     let listed = engine.workspaces().list().await.map_err(failing)?;
-    let found = listed.iter().find(|workspace| workspace.id == asked);
-    let found = found.ok_or_else(|| not_found(&format!("workspace {asked}")))?;
+    let is_meant = |found: &&Workspace| found.label == input.id || found.id.to_string() == input.id;
+    let found = listed.iter().find(is_meant);
+    let found = found.ok_or_else(|| not_found(&format!("workspace {}", input.id)))?;
     // Before it goes: whatever is added under its label later is another place.
     let by = Who::from(ctx.actor());
     let retired = engine.installation().retire_project(&found.label, &by).await;
     if retired.map_err(failing)? > 0 {
         engine.policy_changed().await;
     }
-    engine.workspaces().remove(asked, &by).await.map_err(failing)?;
+    engine.workspaces().remove(found.id, &by).await.map_err(failing)?;
     engine.audit_workspaces().await.map_err(failing)?;
     Ok(WorkspaceAnswer { workspace: found.into() })
 }

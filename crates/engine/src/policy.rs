@@ -53,6 +53,15 @@ impl Engine {
         self.policy_changed().await;
     }
 
+    /// The preset of an agent profile in the workspace of this label, or where no project says anything.
+    pub fn preset_of(&self, agent: &str, workspace: Option<&str>) -> Preset {
+        let base = self.base_policy();
+        let of_projects = self.projects().filter(|_| workspace.is_some()).map(|projects| projects.presets());
+        let presets = base.presets.iter().cloned().chain(of_projects.into_iter().flatten()).collect();
+        Policy { preset: base.preset, presets, ..Policy::default() }
+            .preset_of(agent, workspace.unwrap_or_default())
+    }
+
     /// The policy that counts now.
     pub fn policy(&self) -> Policy {
         let BasePolicy { preset, mut presets, mut rules, .. } = self.base_policy().as_ref().clone();

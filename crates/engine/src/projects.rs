@@ -32,13 +32,16 @@ pub trait Projects: Send + Sync {
 impl Engine {
     /// The agent profile of this id as it counts in a workspace. Edges are told when that changes the policy.
     pub async fn agent_in(&self, workspace: &Workspace, id: &str) -> Result<AgentProfile, EngineError> {
-        let agent = self.catalog().agent(id)?;
-        let Some(projects) = self.projects() else { return Ok(agent.clone()) };
-        let before = (projects.rules(), projects.presets());
-        let agent = projects.agent(workspace, agent).await?;
-        if (projects.rules(), projects.presets()) != before {
-            self.policy_changed().await;
+        let mut agent = self.catalog().agent(id)?.clone();
+        if let Some(projects) = self.projects() {
+            let before = (projects.rules(), projects.presets());
+            agent = projects.agent(workspace, &agent).await?;
+            if (projects.rules(), projects.presets()) != before {
+                self.policy_changed().await;
+            }
         }
+        // The configuration's policy may have changed since the hub began.
+        agent.preset = self.preset_of(id, Some(&workspace.label));
         Ok(agent)
     }
 

@@ -1,16 +1,14 @@
 //! The parts of Runyard: configuration, hub, database, workspaces.
 
-use std::fs::{OpenOptions, TryLockError};
-
 use runyard::Code;
 use serde_json::{Value, json};
 
 use super::Finding;
-use crate::configuration::{Configuration, Environment, Flags};
+use crate::configuration::{Configuration, Environment, FILE_NAME, Flags};
 use crate::database::{Database, Opened};
 use crate::home::Home;
 use crate::hub_client::HubClient;
-use crate::hub_file::owner;
+use crate::hub_file::{is_claimed, owner};
 
 /// What is wrong with the configuration of this directory, and what in it does not count.
 pub(super) fn configuration(home: &Home) -> Vec<Finding> {
@@ -21,7 +19,7 @@ pub(super) fn configuration(home: &Home) -> Vec<Finding> {
     let configuration = match loaded {
         Ok(configuration) => configuration,
         Err(problems) => {
-            let next = "Correct it there; \"runyard config show\" says what counts.";
+            let next = "Correct it there. A hub that runs goes on with what it read before.";
             let problem =
                 |problem: &crate::configuration::Problem| Finding::to_do(what, problem.to_string(), next);
             return problems.0.iter().map(problem).collect();
@@ -32,10 +30,22 @@ pub(super) fn configuration(home: &Home) -> Vec<Finding> {
         Finding::note(what, found, ignored.why.to_string())
     });
     let mut findings: Vec<Finding> = ignored.collect();
+    if is_newer_than_the_hub(home) {
+        let found = format!("{FILE_NAME} of the data directory changed since the hub started");
+        let next = "Its policy counts by now; for all else start the hub again.";
+        findings.push(Finding::note(what, found, next));
+    }
     if findings.is_empty() {
         findings.push(Finding::ok(what, "valid, and all of it counts"));
     }
     findings
+}
+
+/// Whether the data directory's file was written after the hub that runs told where it answers.
+fn is_newer_than_the_hub(home: &Home) -> bool {
+    let written = |path: &std::path::Path| path.metadata().and_then(|data| data.modified()).ok();
+    let hub = written(&home.hub()).filter(|_| is_claimed(home));
+    hub.zip(written(&home.path().join(FILE_NAME))).is_some_and(|(hub, file)| file > hub)
 }
 
 /// Whether a hub runs, and where.
@@ -62,7 +72,7 @@ pub(super) async fn hub(home: &Home) -> Vec<Finding> {
             }
         }];
     }
-    if is_locked(home) {
+    if is_claimed(home) {
         let next = format!("If it stays so, end that process{} and start \"runyard up\".", told_pid(&told));
         return vec![Finding::to_do(what, "a process is its hub and does not answer", next)];
     }
@@ -75,12 +85,6 @@ pub(super) async fn hub(home: &Home) -> Vec<Finding> {
 
 fn told_pid(told: &Option<(String, u64)>) -> String {
     told.as_ref().map(|(_, pid)| format!(", process {pid}")).unwrap_or_default()
-}
-
-/// Whether some process holds the place of the hub.
-fn is_locked(home: &Home) -> bool {
-    let file = OpenOptions::new().write(true).open(home.hub_lock());
-    file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
 /// Whether the database can be read.

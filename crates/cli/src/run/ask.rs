@@ -120,7 +120,7 @@ impl Asking {
     }
 
     /// Takes in what an event says about approvals, after the event was shown.
-    pub(super) fn event(&mut self, event: &Value, screen: &mut Screen) {
+    pub(super) fn event(&mut self, event: &Value) {
         let payload = &event["payload"];
         let id = payload["approvalId"].as_str().unwrap_or_default().to_owned();
         match event["type"].as_str() {
@@ -136,17 +136,23 @@ impl Asking {
                 let asks = Form::of(payload).map_or_else(decision, Asks::Answer);
                 self.again(id, Open { digest, asks });
             }
-            Some("run.approval.resolved") => {
-                self.open.remove(&id);
-                if let Some(reading) = &mut self.reading
-                    && reading.asked.as_ref() == Some(&id)
-                {
-                    // Somebody answered elsewhere: the line that is still being read stands for nothing.
-                    reading.asked = None;
-                    screen.withdrawn();
-                }
-            }
             _ => {}
+        }
+    }
+
+    /// Takes in that an approval is decided, before the event is shown: what nobody has to answer is not asked again below it.
+    pub(super) fn settled(&mut self, event: &Value, screen: &mut Screen) {
+        if event["type"] != "run.approval.resolved" {
+            return;
+        }
+        let id = event["payload"]["approvalId"].as_str().unwrap_or_default();
+        self.open.remove(id);
+        if let Some(reading) = &mut self.reading
+            && reading.asked.as_deref() == Some(id)
+        {
+            // Somebody answered elsewhere: the line that is still being read stands for nothing.
+            reading.asked = None;
+            screen.withdrawn();
         }
     }
 

@@ -193,7 +193,7 @@ impl<'a> Following<'a> {
     /// What a run that is already there waits for, as if it were asked just now.
     async fn take_up(&mut self, open: &Value) -> Result<(), ActionError> {
         let first = self.call("run_events", json!({"id": self.run, "limit": 1})).await?;
-        self.asking.event(&first["events"][0], &mut self.screen);
+        self.asking.event(&first["events"][0]);
         for id in open.as_array().into_iter().flatten() {
             let found = self.call("approval_show", json!({"id": id})).await?;
             let mut asked = found["approval"].clone();
@@ -202,7 +202,7 @@ impl<'a> Following<'a> {
             // What is taken up is asked about, so that nothing ends here.
             self.before(&event).await?;
             self.screen.event(&event);
-            self.asking.event(&event, &mut self.screen);
+            self.asking.event(&event);
         }
         Ok(())
     }
@@ -297,8 +297,9 @@ impl<'a> Following<'a> {
         match self.shown {
             Shown::Events => write_line(text),
             Shown::Text => {
+                self.asking.settled(&event, &mut self.screen);
                 self.screen.event(&event);
-                self.asking.event(&event, &mut self.screen);
+                self.asking.event(&event);
                 self.say_if_kept_open(&event).await;
             }
             Shown::Json => self.say_that_it_waits(&event),

@@ -143,12 +143,12 @@ impl Change {
         let mut after = before.clone();
         after.stored.push(rule.clone());
         let text = rule.text();
-        let agents = |is_one: fn(&&AgentProfile) -> bool| {
+        let agents = |is_one: &dyn Fn(&&AgentProfile) -> bool| {
             engine.catalog().agents.values().filter(is_one).map(|agent| agent.id.clone()).collect()
         };
         Change {
-            strict: agents(|agent| agent.preset == Preset::Strict),
-            networked: agents(|agent| agent.execution_policy.network == Network::Allow),
+            strict: agents(&|agent| engine.preset_of(&agent.id, text.workspace.as_deref()) == Preset::Strict),
+            networked: agents(&|agent| agent.execution_policy.network == Network::Allow),
             agent: text.agent.clone().unwrap_or_default(),
             workspace: text.workspace.clone().unwrap_or_default(),
             subject_run: (text.run, text.session),

@@ -1003,11 +1003,14 @@ export interface PolicyShowOutput {
 }
 
 export interface PolicyTestInput {
-  /** The agent profile that would ask; with a command or a request it is needed, or a run. */
+  /**
+   * The agent profile that would ask: needed with a command or a request where no run is named. At the command line
+   * "demo" is meant without it.
+   */
   agent?: string | null;
   /**
-   * The workspace in which it would ask: id, label or an absolute path inside it; with a command or a request it is
-   * needed, or a run.
+   * The workspace in which it would ask: id, label or an absolute path inside it. Needed like the agent; at the command
+   * line the current directory is meant without it.
    */
   workspace?: string | null;
   /** The run that would ask, so that rules of its own and of its session count too. It stands for agent and workspace. */
@@ -1567,7 +1570,10 @@ export interface ThreadView {
 export interface TokenCreateInput {
   /** Whose it is, or what for: the name that its holder acts under. */
   name: string;
-  /** What its holder may do. */
+  /**
+   * What its holder may do: all of them look; an operator has runs, an approver decides what they ask, an admin does
+   * both.
+   */
   role: RoleWord;
   /** When it stops to let anybody in (RFC 3339); never without it. */
   expires?: string | null;
@@ -1671,7 +1677,7 @@ export interface WorkspaceListOutput {
 }
 
 export interface WorkspaceRemoveInput {
-  /** The workspace's id. */
+  /** The workspace's id or label. */
   id: string;
 }
 
