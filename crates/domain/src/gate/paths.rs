@@ -84,7 +84,7 @@ fn is_home(text: &str) -> bool {
 fn join(directory: &str, path: &str) -> Spot {
     let joined = normal(&format!("{directory}/{path}"));
     let climbs = joined == ".." || joined.starts_with("../");
-    if joined.starts_with('/') || climbs { Spot::Outside(joined) } else { Spot::Inside(joined) }
+    if joined.starts_with(['/', '~']) || climbs { Spot::Outside(joined) } else { Spot::Inside(joined) }
 }
 
 /// The path without `.`, `..` and empty parts, as far as its text says.

@@ -133,10 +133,7 @@ impl Pattern {
         if !self.text.contains('/') && self.text != "**" {
             return parts.iter().any(|name| wildcard(&self.text, name));
         }
-        let reached = reach(&self.words, &parts, is_anywhere);
-        // Not the directory in which everything lies, if the path leads further.
-        let least = usize::from(!parts.is_empty());
-        reached.iter().skip(least).any(|reached| *reached)
+        reach(&self.words, &parts, is_anywhere).contains(&true)
     }
 
     /// Whether a path that a shell finds by this text may be one that the pattern covers, or a directory above one.

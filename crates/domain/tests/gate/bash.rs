@@ -142,6 +142,10 @@ const BEYOND: [(&[&str], &[&str]); 4] = [
             "./timeout 5 true",
             "bin/../env true",
             "bash -rcfile true -ic true",
+            // Bash takes `\"` in backticks for a quote only directly in double quotes, other shells in all of these.
+            "echo \"${x:-`echo \\\"; touch hit; echo \\\"`}\"",
+            "cat <<E\n`echo \\\"; touch hit; echo \\\"`\nE",
+            "cat <<E\n${x:-`echo \\\"; touch hit; echo \\\"`}\nE",
         ],
     ),
     (&["head *", "echo *"], &["bash <<'E'\nhead -c5\necho ./evil.sh\nE"]),
@@ -192,7 +196,8 @@ fn hits(number: usize, line: &str) -> bool {
     let status = Command::new("bash")
         .args(["--norc", "-c", line])
         .current_dir(&directory)
-        // No repository but the line's own.
+        // Neither what the person who runs the tests has configured, nor a repository but the line's own.
+        .env("HOME", &directory)
         .env("GIT_CEILING_DIRECTORIES", env!("CARGO_TARGET_TMPDIR"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -120,6 +120,7 @@ fn c11_substitutions_are_commands_too() {
     check("echo \"`a \\\"b\\\"`\"", &["a b", "echo ?\"`a \\\"b\\\"`\""]);
     // Outside double quotes the escaped quote is an ordinary character.
     check("echo `a \\\"b c\\\"`", &["a \"b c\"", "echo ?`a \\\"b c\\\"`"]);
+    check("a ${x:-`b \\\"c d\\\"`}", &["b \"c d\"", "a ?${x:-`b \\\"c d\\\"`}"]);
     check("echo `a \\`b\\``", &["b", "a ?`b`", "echo ?`a \\`b\\``"]);
     check("echo `a '\\n'`", &["a \\n", "echo ?`a '\\n'`"]);
     check("a <(b) >(c)", &["b", "c", "a ?<(b) ?>(c)"]);
@@ -498,6 +499,10 @@ fn c11_what_is_not_understood_is_said() {
     check_unparsed("a $((1$", Unparsed::Construct);
     check_unparsed("a >& '$(b)'", Unparsed::Construct);
     check_unparsed("a >& '`b`'", Unparsed::Construct);
+    // Some shells take `\"` in backticks for a quote here, and some do not.
+    check_unparsed("a \"${x:-`b \\\"c\\\"`}\"", Unparsed::Construct);
+    check_unparsed("a \"${x:-${y:-`b \\\"c\\\"`}}\"", Unparsed::Construct);
+    check_unparsed("a <<E\n`b \\\"c\\\"`\nE", Unparsed::Construct);
     // One shell runs `b` here, and another writes `-b`.
     check_unparsed("a >&-b", Unparsed::Construct);
     check_unparsed("<&-b c", Unparsed::Construct);

@@ -2,8 +2,8 @@
 
 use crate::support::{Asked, action, allow, ask, deny, policy, push, read, secret, shell, subject, write};
 use runyard_domain::gate::{
-    Because, Clause, Effect, Place, Policy, Preset, Question, Request, Risk, Rule, RuleKind, RuleText, Scope,
-    SideEffects, judge,
+    AgentPreset, Because, Clause, Effect, Place, Policy, Preset, Question, Request, Risk, Rule, RuleKind,
+    RuleText, Scope, SideEffects, judge,
 };
 use runyard_domain::{RunId, SessionId, Timestamp};
 use serde_json::json;
@@ -210,6 +210,33 @@ fn c11_rules_about_writes_are_about_patches_too() {
     // An allow rule on a directory's name says nothing about what is in it.
     let strict = Policy { preset: Preset::Strict, ..policy(&[allow(RuleKind::Write, "docs")]) };
     assert_eq!(judge(&strict, &subject(), &write("docs/a")).effect, Ask);
+}
+
+#[test]
+fn c11_a_stricter_preset_of_an_agent_counts_where_it_says() {
+    let own = |agent: &str, workspace: Option<&str>, preset| AgentPreset {
+        agent: agent.to_owned(),
+        workspace: workspace.map(str::to_owned),
+        preset,
+    };
+    let presets = vec![
+        own("coder", Some("home"), Preset::Strict),
+        own("writer", None, Preset::Strict),
+        own("writer", Some("drafts"), Preset::Default),
+        own("reader", None, Preset::Default),
+    ];
+    let policy = Policy { presets, ..Policy::default() };
+    for (agent, workspace, expected) in [
+        ("coder", "home", Preset::Strict),
+        ("coder", "drafts", Preset::Default),
+        ("writer", "home", Preset::Strict),
+        ("writer", "drafts", Preset::Default),
+        ("tester", "home", Preset::Default),
+    ] {
+        assert_eq!(policy.preset_of(agent, workspace), expected, "{agent} in {workspace}");
+    }
+    let strict = Policy { preset: Preset::Strict, ..policy };
+    assert_eq!(strict.preset_of("reader", "home"), Preset::Strict);
 }
 
 #[test]

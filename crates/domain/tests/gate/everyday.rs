@@ -39,7 +39,7 @@ const ALLOWED: [&str; 32] = [
     "pwd",
 ];
 
-const LINES: [&str; 76] = [
+const LINES: [&str; 77] = [
     "cargo test",
     "cargo test -p domain --test gate -- --nocapture",
     "cargo test $FILTER",
@@ -104,6 +104,7 @@ const LINES: [&str; 76] = [
     "sed -i.bak -e 's/old/new/g' -e '$d' src/lib.rs",
     "sed ':a;N;$!ba;s/\\n/ /g' a.txt",
     "sed '1i // new' src/lib.rs",
+    "sed 's/[[:space:]]*$//' a.txt",
     "tar czf a.tar.gz src",
     "tar -xzf a.tar.gz",
     "tar -tvf a.tar",

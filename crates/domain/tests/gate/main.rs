@@ -17,6 +17,7 @@ mod edges;
 mod everyday;
 mod paths;
 mod rules;
+mod sed;
 mod shell;
 mod suggested;
 mod support;

@@ -76,6 +76,65 @@ fn c11_a_path_that_is_attached_to_an_option_is_one() {
 }
 
 #[test]
+fn c11_a_file_that_curl_or_wget_is_told_to_write_is_written() {
+    let rules = [allow(Shell, "*"), allow(Network, "*"), deny(Write, "locked/**"), deny(Write, "/logs/**")];
+    let curl = [
+        "-o",
+        "-D",
+        "-sSD",
+        "-c",
+        "-sc",
+        "--output",
+        "--output-dir",
+        "--dump-header",
+        "--cookie-jar",
+        "--trace",
+        "--trace-ascii",
+        "--stderr",
+        "--etag-save",
+        "--libcurl",
+        "--hsts",
+        "--alt-svc",
+        "--ssl-sessions",
+    ];
+    let wget = [
+        "-O",
+        "-o",
+        "-a",
+        "-qa",
+        "-P",
+        "--output-document",
+        "--output-file",
+        "--append-output",
+        "--append",
+        "--directory-prefix",
+        "--save-cookies",
+        "--rejected-log",
+        "--hsts-file",
+        "--warc-file",
+        "--warc-tempdir",
+    ];
+    let options = curl.map(|option| ("curl", option)).into_iter().chain(wget.map(|option| ("wget", option)));
+    for (program, option) in options {
+        check(&rules, &format!("{program} {option} locked/x https://h/"), Deny);
+        check(&rules, &format!("{program} {option} free/x https://h/"), Allow);
+        let attached = if option.starts_with("--") { format!("{option}=") } else { option.to_owned() };
+        check(&rules, &format!("{program} {attached}locked/x https://h/"), Deny);
+    }
+    for format in ["%output{locked/x}a", "%{url}%output{>>locked/x}", "%output{a}a%output{/logs/x}"] {
+        check(&rules, &format!("curl -sw '{format}' https://h/"), Deny);
+        check(&rules, &format!("curl --write-out '{format}' https://h/"), Deny);
+    }
+    for line in [
+        "curl -w '%{http_code}' https://h/",
+        "curl -w '%output{a}locked/x' https://h/",
+        "curl -D- https://h/",
+    ] {
+        check(&rules, line, Allow);
+    }
+}
+
+#[test]
 fn c11_a_path_that_only_the_shell_knows_is_asked_about_where_a_rule_may_be_about_it() {
     for restrict in [deny, ask] {
         let rules = [allow(Shell, "*"), restrict(Read, "secrets/**")];
@@ -96,6 +155,9 @@ fn c11_a_path_that_only_the_shell_knows_is_asked_about_where_a_rule_may_be_about
             "cd $x; cat a",
             "xargs cat",
             "cat ~+/secrets/a*",
+            "cat ~+/secrets/a",
+            "cat ~-/secrets/a",
+            "cat ~1/secrets/a",
             "cat /w/*/a",
             "cat ~/code/sec*/a",
             "cat < $x",
@@ -135,6 +197,9 @@ fn c11_a_rule_about_everything_inside_allows_no_command_to_write_outside() {
     {
         check(&rules, line, Ask);
     }
+    for line in ["cd ~; rm x", "cd ~/a && echo a > x"] {
+        check(&rules, line, Ask);
+    }
     for line in ["rm x", "echo a > sub/x", "cd sub; rm x"] {
         check(&rules, line, Allow);
     }
@@ -155,10 +220,44 @@ fn c11_a_rule_is_about_a_path_wherever_an_absolute_one_leads_through_it() {
     check(&[allow(Shell, "*"), deny(Read, "/a/*/c")], "cat /w/a/b/c", Allow);
     check(&[allow(Shell, "*"), deny(Read, "/a/*/c")], "cat /a/b/c/d", Deny);
     check(&[allow(Shell, "*"), deny(Read, "**")], "cat x", Deny);
+    check(&[allow(Shell, "*"), deny(Read, "**")], "ls .", Deny);
     // It takes a time that grows with the path, not with its square or cube.
     let long = format!("cat {}", "/a".repeat(16_000));
     let deny_all: Vec<Rule> =
         (0..50).map(|n| deny(Read, &format!("a/**/b{n}"))).chain([allow(Shell, "*")]).collect();
     let judgement = judged(&deny_all, &long);
     assert!(matches!(judgement.because, Because::Rule { .. }), "{judgement}");
+}
+
+#[test]
+fn c11_a_rule_is_about_a_path_wherever_one_from_above_the_workspace_leads_through_it() {
+    for (restrict, expected) in [(deny as fn(RuleKind, &str) -> Rule, Deny), (ask, Ask)] {
+        let rules = [allow(Shell, "*"), restrict(Read, "secrets/**")];
+        for line in [
+            "cat ../checkout/secrets/key",
+            "cat ../../w/checkout/secrets/key",
+            "cat src/../../checkout/secrets",
+            "cat < ../checkout/secrets/key",
+            "cd .. && cat checkout/secrets/key",
+            "cd ../checkout/secrets; cat key",
+        ] {
+            check(&rules, line, expected);
+        }
+        // All that the workspace is in, and so the workspace.
+        for line in ["ls ..", "grep -r key ../..", "cd src/../..; ls"] {
+            check(&rules, line, Ask);
+        }
+        for line in ["cat ../checkout/secret/key", "cat ../x", "cat src/../x", "cat ..x"] {
+            check(&rules, line, Allow);
+        }
+    }
+    check(&[allow(Shell, "*"), allow(Write, "**"), deny(Write, "locked/*")], "rm ../w/locked/x", Deny);
+    // Where the workspace and a home lie is not known.
+    let rules = [allow(Shell, "*"), deny(Read, "/etc/**")];
+    for line in ["cat ../../etc/shadow", "cd ..; cat etc/shadow", "cat ~/../../etc/shadow", "cat ~/x"] {
+        check(&rules, line, Ask);
+    }
+    for line in ["cat etc/x", "cat /usr/x", "cat a/../etc/x"] {
+        check(&rules, line, Allow);
+    }
 }

@@ -128,6 +128,20 @@ fn c11_sed_is_what_it_says_only_where_its_script_edits_and_no_more() {
         "1{p\ne rm\n}",
         "bx w y",
         "s\\a\\b\\",
+        "s[a[b[",
+        "s]a]b]",
+        "sxaxbx",
+        "s a b ",
+        "s/[]]/b/",
+        "s/[^]]/b/",
+        "s/[[.a.]]/b/",
+        "s/[[xa:]]/b/",
+        "s/[[:alpha:x]/b/",
+        "s:[[:alpha:]]:b:",
+        "a x\\",
+        "i\\  \np",
+        "s/a/b/d",
+        ":a,p",
     ] {
         for options in ["-n", "-e", "-ne", "-E -i -e", "--expression"] {
             opening(&format!("sed {options} '{script}' f"), Opening::Opaque);
@@ -146,6 +160,7 @@ fn c11_sed_is_what_it_says_only_where_its_script_edits_and_no_more() {
         "sed -e \"$x\" f",
         "sed -e",
         "sed --weird p f",
+        "sed - p",
         "sed -n p *",
         "sed -n p -f x",
         "sed -i.git/hooks/* p f",
@@ -165,12 +180,16 @@ fn c11_sed_is_what_it_says_only_where_its_script_edits_and_no_more() {
         "s/a/b/",
         "s|a|b|gpI",
         "s/[0-9]/x/2",
+        "s/[[:space:]]*$//",
+        "s/[^_[:alpha:]0-9]/x/",
+        "/[^a]$/d",
         "s/a\\/b/c/",
         "y/ab/cd/",
         "1{p;d}",
         "# e\np",
         "a e",
         "1i e",
+        "a\\  e",
         ":a;N;ba",
         "s/a/b/ ; p",
         "/^$/d",
@@ -178,6 +197,9 @@ fn c11_sed_is_what_it_says_only_where_its_script_edits_and_no_more() {
         opening(&format!("sed '{script}' f"), Opening::Plain);
         opening(&format!("sed -ne '{script}' src/*.rs"), Opening::Plain);
         opening(&format!("sed -i.bak -e '{script}' f"), Opening::Plain);
+        opening(&format!("sed -e'{script}' f"), Opening::Plain);
+        opening(&format!("sed --in-place=.bak --expression '{script}' f"), Opening::Plain);
+        opening(&format!("sed --in-place --expression='{script}' f"), Opening::Plain);
         opening(&format!("sed -i '' '{script}' f"), Opening::Plain);
     }
     let told = Note::BoundedBySandboxOnly { program: "sed".to_owned() };
@@ -301,6 +323,9 @@ fn c11_a_verb_that_is_not_known_may_publish_or_deploy() {
         assert!(judgement.effect == Ask && found, "{line}: {judgement}");
     }
     for line in ["cargo test $x", "npm run $x", "npm test -- $x", "kubectl get $x", "uv run pytest $x"] {
+        check(&all, line, Allow);
+    }
+    for line in ["docker image ls", "mvn clean test"] {
         check(&all, line, Allow);
     }
     check(&[all[0].clone(), Rule::new(Deny, Publish, None).unwrap()], "twine $x", Deny);

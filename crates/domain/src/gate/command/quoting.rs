@@ -13,11 +13,14 @@ pub(super) struct Scan {
     disputed: bool,
 }
 
-/// Whether an expansion stands inside double quotes.
+/// The double quotes that an expansion stands in.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Quotes {
     None,
+    /// Directly.
     Double,
+    /// In a here-document, or in another expansion that stands in quotes.
+    Around,
 }
 
 impl Reader<'_> {
@@ -111,11 +114,12 @@ impl Reader<'_> {
 
     /// Reads what stands in double quotes, or a whole here-document where nothing ends it.
     pub(super) fn double(&mut self, scan: &mut Scan, end: Option<char>) -> Result<(), Unparsed> {
+        let quotes = if end.is_some() { Quotes::Double } else { Quotes::Around };
         loop {
             match self.peek() {
                 None if end.is_none() => return Ok(()),
-                Some('$') => self.dollar(scan, Quotes::Double)?,
-                Some('`') => self.backticks(scan, Quotes::Double)?,
+                Some('$') => self.dollar(scan, quotes)?,
+                Some('`') => self.backticks(scan, quotes)?,
                 Some('\\') => {
                     self.at += 1;
                     match self.peek() {
@@ -173,20 +177,21 @@ impl Reader<'_> {
             return Err(Unparsed::Construct);
         }
         self.named()?;
+        let inner = if quotes == Quotes::None { Quotes::None } else { Quotes::Around };
         let mut scan = Scan::default();
         loop {
             match self.peek() {
                 Some('}') => break,
                 // Shells disagree on quotes in here inside double quotes.
-                Some('\'' | '"') if quotes == Quotes::Double => return Err(Unparsed::Construct),
+                Some('\'' | '"') if quotes != Quotes::None => return Err(Unparsed::Construct),
                 Some('\'') => self.single(&mut scan)?,
                 Some('"') => {
                     self.at += 1;
                     self.double(&mut scan, Some('"'))?;
                 }
                 Some('\\') => self.escape(&mut scan)?,
-                Some('$') => self.dollar(&mut scan, quotes)?,
-                Some('`') => self.backticks(&mut scan, quotes)?,
+                Some('$') => self.dollar(&mut scan, inner)?,
+                Some('`') => self.backticks(&mut scan, inner)?,
                 Some('<' | '>') if quotes == Quotes::None => {
                     self.at += 1;
                     self.whole()?;
@@ -275,6 +280,8 @@ impl Reader<'_> {
                 '\\' => match self.next_quoted()? {
                     c @ ('$' | '`' | '\\') => text.push(c),
                     '"' if quotes == Quotes::Double => text.push('"'),
+                    // Shells disagree on whether the backslash goes.
+                    '"' if quotes == Quotes::Around => return Err(Unparsed::Construct),
                     c => text.extend(['\\', c]),
                 },
                 c => text.push(c),

@@ -68,7 +68,7 @@ fn script(text: &str) -> Option<()> {
     while let Some(c) = chars.next() {
         match c {
             ' ' | '\t' | '\n' | ';' | '{' | '}' | '!' | ',' | '$' | '~' | '+' | '0'..='9' => {}
-            '#' => rest_of_line(&mut chars),
+            '#' => drop(rest_of_line(&mut chars)),
             '/' => {
                 between(&mut chars, '/')?;
                 while chars.next_if(|c| matches!(c, 'I' | 'M')).is_some() {}
@@ -76,7 +76,7 @@ fn script(text: &str) -> Option<()> {
             'p' | 'P' | 'd' | 'D' | 'q' | 'Q' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | 'l' | '=' | 'z' => {
             }
             's' | 'y' => {
-                let delimiter = chars.next().filter(|c| !matches!(c, '\\' | '\n'))?;
+                let delimiter = chars.next().filter(|c| c.is_ascii_punctuation() && !"\\[]".contains(*c))?;
                 between(&mut chars, delimiter)?;
                 between(&mut chars, delimiter)?;
                 while chars
@@ -85,7 +85,8 @@ fn script(text: &str) -> Option<()> {
                 {}
                 ends(&mut chars)?;
             }
-            'a' | 'i' | 'c' => rest_of_line(&mut chars),
+            // Text that goes on in the next line.
+            'a' | 'i' | 'c' => (!rest_of_line(&mut chars).trim_end().ends_with('\\')).then_some(())?,
             ':' | 'b' | 't' | 'T' => {
                 while chars.next_if_eq(&' ').is_some() {}
                 while chars.next_if(|c| c.is_alphanumeric()).is_some() {}
@@ -97,8 +98,8 @@ fn script(text: &str) -> Option<()> {
     Some(())
 }
 
-fn rest_of_line(chars: &mut Peekable<Chars<'_>>) {
-    while chars.next_if(|c| *c != '\n').is_some() {}
+fn rest_of_line(chars: &mut Peekable<Chars<'_>>) -> String {
+    std::iter::from_fn(|| chars.next_if(|c| *c != '\n')).collect()
 }
 
 /// Whether a command ends here.
@@ -106,16 +107,29 @@ fn ends(chars: &mut Peekable<Chars<'_>>) -> Option<()> {
     chars.peek().is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '}')).then_some(())
 }
 
-/// Reads up to the delimiter. Where it stands in a list of characters, not every `sed` ends there.
+/// Reads up to the delimiter. Where it stands in a list of characters, not every `sed` ends there; nor does every list end with the
+/// first bracket.
 fn between(chars: &mut Peekable<Chars<'_>>, delimiter: char) -> Option<()> {
     let mut is_in_list = false;
     loop {
         match chars.next()? {
             c if c == delimiter => return (!is_in_list).then_some(()),
             '\\' => drop(chars.next()?),
-            '[' => is_in_list = true,
+            '[' if is_in_list => class(chars, delimiter)?,
+            '[' => {
+                is_in_list = true;
+                chars.next_if_eq(&'^');
+                chars.peek().is_none_or(|c| *c != ']').then_some(())?;
+            }
             ']' => is_in_list = false,
             _ => {}
         }
     }
+}
+
+/// Reads a class such as `[:alpha:]` in a list, after its bracket.
+fn class(chars: &mut Peekable<Chars<'_>>, delimiter: char) -> Option<()> {
+    chars.next_if(|c| *c == ':' && delimiter != ':')?;
+    while chars.next_if(char::is_ascii_lowercase).is_some() {}
+    (chars.next()? == ':' && chars.next()? == ']').then_some(())
 }

@@ -11,8 +11,14 @@ const LETTERS_MAX: usize = 16;
 /// Programs with the options, as letters and words, whose value is what they write.
 #[rustfmt::skip]
 const OUTPUTS: [(&[&str], &str, &[&str]); 6] = [
-    (&["curl"], "o", &["--output", "--output-dir", "--dump-header", "--cookie-jar"]),
-    (&["wget"], "OPo", &["--output-document", "--output-file", "--directory-prefix"]),
+    (&["curl"], "oDc", &[
+        "--output", "--output-dir", "--dump-header", "--cookie-jar", "--trace", "--trace-ascii", "--stderr", "--etag-save",
+        "--libcurl", "--hsts", "--alt-svc", "--ssl-sessions",
+    ]),
+    (&["wget"], "OPoa", &[
+        "--output-document", "--output-file", "--append-output", "--directory-prefix", "--save-cookies", "--rejected-log",
+        "--hsts-file", "--warc-file", "--warc-tempdir",
+    ]),
     (&["sort", "gsort", "shuf", "iconv"], "o", &["--output"]),
     (&["cp", "mv", "ln", "install"], "t", &["--target-directory"]),
     (&["gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "rustc"], "o", &["--output"]),
@@ -80,6 +86,7 @@ pub(super) fn written(name: &str, command: &SimpleCommand, deeds: &mut Vec<Deed>
         "sed" | "gsed" | "perl" if is_in_place(command) => operands.into_iter().cloned().collect(),
         "cp" | "ln" | "install" | "rsync" => copied(command, &operands),
         "dd" => operands.into_iter().filter_map(|word| after(word, "of=")).collect(),
+        "curl" => written_out(command),
         _ => Vec::new(),
     };
     let outputs = OUTPUTS.iter().filter(|(names, ..)| names.contains(&name));
@@ -97,6 +104,14 @@ pub(super) fn written(name: &str, command: &SimpleCommand, deeds: &mut Vec<Deed>
         let below = operands_before_options(command).cloned();
         deeds.extend(below.map(|word| Deed::path(RuleKind::Write, word, Touch::Tree)));
     }
+}
+
+/// The files in the format that `curl` ends a transfer with: `%output{x}`, or `%output{>>x}` to append.
+fn written_out(command: &SimpleCommand) -> Vec<Word> {
+    let formats = values(command, "w", &["--write-out"]);
+    let files = formats.iter().flat_map(|format| format.text().split("%output{").skip(1));
+    let paths = files.map(|file| file.split('}').next().unwrap_or(file).trim_start_matches(">>"));
+    paths.map(|path| Word::Literal(path.to_owned())).collect()
 }
 
 /// The directory that a command is run in.

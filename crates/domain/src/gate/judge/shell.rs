@@ -275,12 +275,18 @@ fn fit_spot(pattern: &Pattern, spot: &Spot, how: Touch, effect: Effect) -> Fit {
         let is_named = matches!(spot, Spot::Inside(_)) || path.starts_with('/');
         return Fit::of(is_named && pattern.matches_path(path));
     }
-    // The workspace's own place on the machine is not known, so an absolute path may lead into it.
-    let is_rooted = path.starts_with(['/', '~']);
+    // The workspace's own place on the machine is not known, so a path outside may lead into it.
+    let is_outside = matches!(spot, Spot::Outside(_));
     if path.starts_with('~') && path.contains(['*', '?', '[', '{', '$', '`', '"', '\'', '\\']) {
         return Fit::Maybe;
     }
-    let covered = pattern.covers_path(path) || (is_rooted && pattern.covers_path_below(path));
+    // Nor is the place of a home, and what is above the workspace has it inside.
+    let is_placed =
+        path.starts_with('/') || !(pattern.is_absolute() || path.split('/').all(|part| part == ".."));
+    if is_outside && !is_placed {
+        return Fit::Maybe;
+    }
+    let covered = pattern.covers_path(path) || (is_outside && pattern.covers_path_below(path));
     match (covered, how) {
         (true, _) => Fit::Yes,
         (false, Touch::Tree) if pattern.reaches_below(path) => Fit::Maybe,
