@@ -1,6 +1,7 @@
 //! What a backend profile says about the agent.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use runyard_agent::run::{ContextPolicy, Limits, Repetition};
 use runyard_agent::{CallOrder, Settings};
@@ -12,14 +13,14 @@ use runyard_llm::wire::{Endpoint, Wire, WireModel};
 use serde_json::{Map, Value};
 
 use super::{
-    CONTINUATIONS_MAX, Models, REPETITIONS_EVER_MAX, REPETITIONS_MAX, REPETITIONS_MIN, RETRIES_MAX,
-    ROUNDS_MAX, TOOLS,
+    CONTINUATIONS_MAX, IDLE_MS, IDLE_MS_EVER_MAX, Models, REPETITIONS_EVER_MAX, REPETITIONS_MAX,
+    REPETITIONS_MIN, RETRIES_MAX, ROUNDS_MAX, TOOLS,
 };
 
 const PROMPT: &str = "You are a careful software engineer. You work in a directory with the tools you are given. Look before you \
 change something, change only what the task needs, and say at the end in a few sentences what you did and found.";
 /// The names of the settings, for whoever misspells one.
-pub(super) const SETTINGS: [&str; 15] = [
+pub(super) const SETTINGS: [&str; 16] = [
     "prompt",
     "tools",
     "fallback_models",
@@ -35,6 +36,7 @@ pub(super) const SETTINGS: [&str; 15] = [
     "repetitions_max",
     "continuations_max",
     "retries_max",
+    "idle_ms",
 ];
 
 /// What a backend profile says about the agent.
@@ -51,6 +53,7 @@ pub(super) struct Profile {
     pub(super) settings: Settings,
     pub(super) limits: Limits,
     retry: RetryPolicy,
+    waits: Waits,
     pub(super) context: ContextPolicy,
 }
 
@@ -107,6 +110,7 @@ impl Profile {
                 ..Limits::default()
             },
             retry: retry(number(text("retries_max"), "retries_max")?)?,
+            waits: waits(number(text("idle_ms"), "idle_ms")?)?,
             context: ContextPolicy {
                 tokens_max: number(text("context_tokens_max"), "context_tokens_max")?,
                 ..ContextPolicy::default()
@@ -131,7 +135,7 @@ impl Profile {
                     base_url: base_url.to_owned(),
                     key: key.clone(),
                     model: model.clone(),
-                    limits: Waits::default(),
+                    limits: self.waits,
                 };
                 let model = WireModel::new(endpoint, wire.clone(), Arc::clone(&models.client));
                 model.map(|model| Arc::new(model) as Arc<dyn Model>).map_err(|error| error.to_string())
@@ -195,6 +199,14 @@ fn retry(retries_max: Option<u32>) -> Result<RetryPolicy, String> {
     }
 }
 
+/// How long a provider may take, and pause.
+fn waits(idle_ms: Option<u64>) -> Result<Waits, String> {
+    match idle_ms.unwrap_or(IDLE_MS) {
+        ms @ 1..=IDLE_MS_EVER_MAX => Ok(Waits { idle: Duration::from_millis(ms), ..Waits::default() }),
+        _ => Err(format!("idle_ms is 1 to {IDLE_MS_EVER_MAX}")),
+    }
+}
+
 /// The provider's key, out of the file that it comes in.
 fn key_of(files: &[SecretFile], wire: Speaks) -> Result<String, String> {
     let file = files.iter().find(|file| file.key == super::KEY);
@@ -228,6 +240,8 @@ mod tests {
             (&[("rounds_max", "many")], "rounds_max is a number"),
             (&[("repetitions_max", "65")], "repetitions_max is 2 to 64, or 0"),
             (&[("repetitions_max", "1")], "repetitions_max is 2 to 64, or 0"),
+            (&[("idle_ms", "0")], "idle_ms is 1 to 300000"),
+            (&[("idle_ms", "300001")], "idle_ms is 1 to 300000"),
             (&[("effort", "huge")], "effort is low, medium or high"),
             (&[("fallback_models", "[\"b\", 3]")], "fallback_models is no list of texts: "),
             (&[("parallel_calls", "yes")], "parallel_calls is true or false"),
@@ -263,5 +277,15 @@ mod tests {
         assert_eq!(read.fallback_models, ["b, large", "c d"], "a name holds what it holds");
         assert_eq!(read.tools, ["read"]);
         assert_eq!(Profile::read(&profile(&[])).unwrap().tools, TOOLS);
+    }
+
+    /// Else its answers would be cut by the gateway, and nobody could tell that from a provider that hung up.
+    #[test]
+    fn the_agent_gives_a_pause_up_before_the_gateway_does() {
+        let gateways = Waits::default();
+        let idle = |settings: &[(&str, &str)]| Profile::read(&profile(settings)).unwrap().waits.idle;
+        assert_eq!(idle(&[]), Duration::from_secs(60));
+        let longest = IDLE_MS_EVER_MAX.to_string();
+        assert!(idle(&[("idle_ms", &longest)]) < gateways.idle);
     }
 }

@@ -1,9 +1,9 @@
 //! What a backend profile says of the agent, as the model's provider and the run find it.
 
-use runyard_backend::Signal;
 use runyard_backend::conformance::{Decide, Recorder, Stage};
-use runyard_domain::Wire;
+use runyard_backend::{Ending, Signal};
 use runyard_domain::run::TurnOutcome;
+use runyard_domain::{Code, Wire};
 use serde_json::{Value, json};
 
 use super::bench::{Native, errors};
@@ -129,6 +129,19 @@ async fn d16_each_limit_ends_the_turn_which_completes_and_names_it() {
             let completed = Signal::TurnEnded { outcome: TurnOutcome::Completed };
             assert_eq!(told.last(), Some(&completed), "{wire:?} {setting:?}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d09_c17_an_answer_that_pauses_for_longer_than_idle_ms_is_named_as_such() {
+    let native = Native::playing(STALL).await;
+    for wire in WIRES {
+        let told = played_over(&native, wire, &[("idle_ms", "50"), ("retries_max", "0")]).await;
+        let Some(Signal::Ended { ending: Ending::Failed { cause, message, .. } }) = told.last() else {
+            panic!("{wire:?}: {told:#?}")
+        };
+        assert_eq!(*cause, Some(Code::InferenceStreamInterrupted), "{wire:?}");
+        assert!(message.contains("nothing came for too long"), "{wire:?}: {message}");
     }
 }
 

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 
 use hyper::Uri;
 use runyard_adapters::native::{
-    CONTINUATIONS_MAX, REPETITIONS_EVER_MAX, REPETITIONS_MAX, REPETITIONS_MIN, RETRIES_MAX, ROUNDS_MAX,
-    TOOLS as NATIVE_TOOLS,
+    CONTINUATIONS_MAX, IDLE_MS, IDLE_MS_EVER_MAX, REPETITIONS_EVER_MAX, REPETITIONS_MAX, REPETITIONS_MIN,
+    RETRIES_MAX, ROUNDS_MAX, TOOLS as NATIVE_TOOLS,
 };
 use runyard_domain::ExecutionPolicy;
 use runyard_domain::run::{Budget, Dollars};
@@ -126,7 +126,7 @@ const NATIVE_KEYS: [&str; 9] = [
 pub(crate) const PRESETS: &[&str] = &["strict", "default"];
 
 #[rustfmt::skip]
-pub(crate) const SETTINGS: [Setting; 60] = [
+pub(crate) const SETTINGS: [Setting; 61] = [
     Setting { section: Section::Hub, key: "listen", kind: Kind::Address },
     Setting { section: Section::Hub, key: "database_url", kind: Kind::DatabaseUrl },
     Setting { section: Section::Hub, key: "runs_max", kind: RUNS_MAX },
@@ -176,6 +176,7 @@ pub(crate) const SETTINGS: [Setting; 60] = [
     Setting { section: Section::Agent, key: "limits.repetitions_max", kind: Kind::NumberOrNone { min: REPETITIONS_MIN as u64, max: REPETITIONS_EVER_MAX as u64 } },
     Setting { section: Section::Agent, key: "limits.continuations_max", kind: Kind::Number { min: 0, max: u32::MAX as u64 } },
     Setting { section: Section::Agent, key: "limits.retries_max", kind: Kind::Number { min: 0, max: 32 } },
+    Setting { section: Section::Agent, key: "limits.idle_ms", kind: Kind::Number { min: 1, max: IDLE_MS_EVER_MAX } },
     Setting { section: Section::Agent, key: "limits.output_tokens_max", kind: COUNT },
     Setting { section: Section::Agent, key: "limits.context_tokens_max", kind: COUNT },
     Setting { section: Section::Backend, key: "kind", kind: Kind::Text },
@@ -247,6 +248,7 @@ impl Setting {
             "limits.repetitions_max" => Some(json!(REPETITIONS_MAX)),
             "limits.continuations_max" => Some(json!(CONTINUATIONS_MAX)),
             "limits.retries_max" => Some(json!(RETRIES_MAX)),
+            "limits.idle_ms" => Some(json!(IDLE_MS)),
             _ => None,
         }
     }

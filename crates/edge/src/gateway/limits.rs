@@ -1,4 +1,5 @@
-//! How long things may take at the gateway. Agents have limits of their own, and shorter ones: what they run into is theirs to report.
+//! How long things may take at the gateway. How long an answer may pause is for agents to say, and none may say so long as here: what they run
+//! into is theirs to report.
 
 use std::time::Duration;
 

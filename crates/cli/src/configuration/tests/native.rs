@@ -35,6 +35,7 @@ fn an_agent_of_ours_is_one_table_and_has_a_backend_profile_of_its_name() {
     let expected = [
         ("continuations_max", "2"),
         ("fallback_models", r#"["house-small","house, tiny"]"#),
+        ("idle_ms", "60000"),
         ("parallel_calls", "true"),
         ("prompt", "You are careful.\n"),
         ("repetitions_max", "32"),
@@ -80,6 +81,10 @@ fn what_is_wrong_with_an_agent_of_ours_is_told_with_its_line() {
         (
             "[agent.x]\nbackend = \"native\"\nmodel = \"m\"\nlimits.repetitions_max = 1\n",
             "4: \"agent.x.limits.repetitions_max\": expected a whole number from 2 to 64, or 0 for no limit",
+        ),
+        (
+            "[agent.x]\nbackend = \"native\"\nmodel = \"m\"\nlimits.idle_ms = 300001\n",
+            "4: \"agent.x.limits.idle_ms\": expected a whole number from 1 to 300000",
         ),
         (
             "[agent.x]\nbackend = \"native\"\nmodel = \"m\"\ntemperature = 3\n",
