@@ -13,6 +13,7 @@
 
 mod support;
 
+use runyard_domain::{Class, Code};
 use serde_json::{Value, json};
 
 use support::api::Api;
@@ -22,6 +23,12 @@ use support::native::{KEY, Native, messages};
 /// The code, the failure kind and the cause that a run of this scenario ends with, as its own view and its last event say.
 #[track_caller]
 fn failed(native: &Native, api: &Api, scenario: &str) -> [String; 3] {
+    told(native, api, scenario).0
+}
+
+/// The same, and its message.
+#[track_caller]
+fn told(native: &Native, api: &Api, scenario: &str) -> ([String; 3], String) {
     let run = native.start(api, &format!("[[scenario:{scenario}]]"), &json!({}));
     let found = api.until(&run, "failed");
     let events = api.events(&run);
@@ -33,7 +40,14 @@ fn failed(native: &Native, api: &Api, scenario: &str) -> [String; 3] {
     assert!(found["recovery"].as_str().is_some_and(|recovery| !recovery.is_empty()), "{found}");
     let shown = native.yard.home.run(["runs", "show", &run, "--output", "text"]).stdout;
     assert!(shown.contains(&words(&found).join(", ")), "{shown}");
-    words(&found)
+    assert_eq!(found["message"], told["message"], "{scenario}");
+    (words(&found), found["message"].as_str().unwrap_or_default().to_owned())
+}
+
+/// The class of the loop's own error, which is known from its code to the very end.
+#[track_caller]
+fn class(cause: &str) -> Class {
+    Code::parse(cause).unwrap_or_else(|| panic!("{cause} is in no table")).row().class
 }
 
 #[test]
@@ -62,14 +76,48 @@ fn c16_d05_every_error_of_inference_ends_a_run_with_its_code_its_kind_and_its_ca
         // Each is asked once, so that what the provider says is what the run ends with.
         let native = Native::new(&format!("provider.wire = {wire:?}\nlimits.retries_max = 0"));
         let (_hub, api) = native.yard.up();
-        for (scenario, code, kind, cause) in permanent.into_iter().chain(transient) {
-            assert_eq!(failed(&native, &api, scenario), [code, kind, cause], "{wire}: {scenario}");
+        for (rows, kept) in [(&permanent[..], Class::Permanent), (&transient, Class::Transient)] {
+            for (scenario, code, kind, cause) in rows {
+                let words = failed(&native, &api, scenario);
+                assert_eq!(words, [*code, kind, cause], "{wire}: {scenario}");
+                assert_eq!(class(&words[2]), kept, "{wire}: {scenario}");
+            }
         }
         // Five in a row, and the model rests; errors that would come again do not count.
         let asked = native.provider.requests().len();
         let rests = failed(&native, &api, "text");
         assert_eq!(rests, [provider, "provider-unavailable", "inference.all_models_unavailable"], "{wire}");
+        assert_eq!(class(&rests[2]), Class::FailFast, "{wire}");
         assert_eq!(native.provider.requests().len(), asked, "{wire}: a model that rests is not asked");
+    }
+}
+
+// clause: D09
+#[test]
+fn d09_c16_every_interruption_of_an_answer_ends_a_run_and_is_named() {
+    let interruptions = [
+        ("cut", "the connection ended"),
+        ("goaway", "the provider is going down"),
+        ("failed-502", "the provider failed with 502"),
+        ("stall", "nothing came for too long"),
+    ];
+    let (others, stall) = interruptions.split_at(3);
+    for wire in ["responses", "chat", "messages"] {
+        // The provider that stalls does so for ever, and the gateway waits for longer than the agent.
+        for (idle_ms, scenarios) in [(60_000, others), (200, stall)] {
+            let limits = format!("limits = {{ retries_max = 0, idle_ms = {idle_ms} }}");
+            let native = Native::new(&format!("provider.wire = {wire:?}\n{limits}"));
+            let (_hub, api) = native.yard.up();
+            for (scenario, said) in scenarios {
+                let (words, message) = told(&native, &api, scenario);
+                let expected =
+                    ["provider_unavailable", "provider-unavailable", "inference.stream_interrupted"];
+                assert_eq!(words, expected, "{wire}: {scenario}");
+                assert_eq!(class(&words[2]), Class::Transient, "{wire}: {scenario}");
+                let named = interruptions.iter().filter(|(_, other)| message.contains(other));
+                assert_eq!(named.collect::<Vec<_>>(), [&(*scenario, *said)], "{wire}: {message}");
+            }
+        }
     }
 }
 
