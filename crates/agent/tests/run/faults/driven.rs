@@ -1,6 +1,6 @@
 //! The same through a runtime: its slot and its claim, and runs that the store keeps from beginning.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,7 +13,9 @@ use runyard_agent::{AgentRuntime, AgentRuntimeBuilder, ResumeRequest, RunRequest
 use runyard_llm::inference::{InferenceRequest, Message, Model, ModelStream, Refusal, ScriptedModel};
 use runyard_store::{PAGE_MAX, RunStore, ThreadId, ThreadRow, ThreadRunStore, ThreadStore};
 
-use super::{Ask, Case, Fail, Listed, asks, expected, fails, lost, plans, without_message};
+use super::{
+    Ask, Case, Fail, Listed, asks, expected, fails, going_on, lost, plans, triples, without_message,
+};
 use crate::support::flaky::{Failure, Flaky, Operation, Plan};
 use crate::support::{Heard, assert_paired, calls, says};
 
@@ -44,9 +46,15 @@ impl Driven {
     async fn new(ask: &Ask, fail: &Fail) -> Self {
         let mut case = Case::new(ask, fail, None);
         // Long enough for a claim to be renewed, and to be lost.
-        case.world.bits.hook(Phase::BeforeToolExecute, |_| async {
-            tokio::time::sleep(CLAIM_TERM + Duration::from_secs(10)).await;
-            Ok(StateCommand::none())
+        let (is_armed, slept) = (Arc::clone(&case.armed), Arc::new(AtomicBool::new(false)));
+        case.world.bits.hook(Phase::BeforeToolExecute, move |_| {
+            let sleeps = is_armed.load(Ordering::SeqCst) && !slept.swap(true, Ordering::SeqCst);
+            async move {
+                if sleeps {
+                    tokio::time::sleep(CLAIM_TERM + Duration::from_secs(10)).await;
+                }
+                Ok(StateCommand::none())
+            }
         });
         let model = Arc::new(Switch(Mutex::new(Arc::clone(&case.world.model) as Arc<dyn Model>)));
         let flaky = Flaky::timed();
@@ -59,6 +67,7 @@ impl Driven {
         for tool in &case.world.tools {
             builder = builder.tool(Arc::clone(tool));
         }
+        builder = builder.tool(crate::suspension::asks("ask"));
         let runtime = builder.build().await.unwrap();
         Driven { case, runtime, flaky, model }
     }
@@ -240,6 +249,104 @@ async fn d04_each_inference_error_with_each_failing_phase_leaves_the_thread_free
         }
     }
     assert_eq!(listed, Listed::new());
+}
+
+// clause: D04
+#[tokio::test(start_paused = true)]
+async fn d04_all_three_at_once_leave_the_thread_free() {
+    let mut listed = Listed::new();
+    let all = triples(plans(), async |ask, fail, plan| check(&mut listed, ask, fail, plan).await).await;
+    assert_eq!(all, 250_560, "with RUNYARD_PROOF=soak all of these are tried");
+    assert_eq!(reasons(&listed), REASONS);
+}
+
+/// Why an operation that was to fail was not asked for by a run that goes on.
+fn unreached_going_on(plan: Plan) -> &'static str {
+    match plan.operation {
+        Operation::CreateThread => "the thread of a run that goes on is there",
+        Operation::RenewClaim => "the run ended before its claim had to be renewed",
+        Operation::ReleaseClaim => "only a run whose end cannot be recorded gives its claim up",
+        Operation::Commit => "the run ended with fewer steps",
+        Operation::Messages => "what the process remembers is not read",
+        _ => {
+            assert_eq!(plan.from, 2, "every run that goes on asks for {plan:?}");
+            "so little is there that once is enough"
+        }
+    }
+}
+
+/// A run that waited for a person goes on: what a runtime asks of the store for that, and while it is under way, fails too.
+async fn check_going_on(listed: &mut Listed, ask: &Ask, fail: &Fail, plan: Plan) {
+    let name = format!("{ask:?} × {fail:?} × {plan:?}");
+    let driven = Driven::new(ask, fail).await;
+    let later = std::mem::replace(
+        &mut *driven.model.0.lock().unwrap(),
+        Arc::new(ScriptedModel::of("asks", [calls("a", "ask")])),
+    );
+    driven.case.armed.store(false, Ordering::SeqCst);
+    let waits = driven.runtime.run(RunRequest::new("a", "t", "Go.")).await.unwrap();
+    assert_eq!(waits.reason, TerminationReason::Suspended, "{name}");
+    let yes = Decision::resume(waits.waiting[0].1.id.clone());
+    *driven.model.0.lock().unwrap() = later;
+    driven.case.armed.store(true, Ordering::SeqCst);
+    driven.flaky.fails(Some(plan));
+    let heard = Arc::new(Heard::default());
+    let observer = Arc::clone(&heard) as Arc<dyn Observer>;
+    let request = ResumeRequest { decisions: vec![yes], observer, ..ResumeRequest::new("t") };
+    let outcome = driven.runtime.resume(request).await.unwrap().unwrap();
+    assert_told(&heard, &outcome, &name);
+    assert_ne!(outcome.reason, TerminationReason::Suspended, "{name}");
+    if driven.flaky.failed() == 0 {
+        *listed.entry(unreached_going_on(plan)).or_default() += 1;
+        assert_eq!(without_message(&outcome.reason), going_on::expected(ask, fail), "{name}");
+    }
+    let lost = lost(Some(plan), &driven.flaky);
+    // From here on it is the test that asks.
+    driven.flaky.fails(None);
+    let record = driven.record().await.unwrap();
+    let is_begun = heard.events().iter().any(|event| matches!(event, AgentEvent::StepStarted { .. }));
+    match lost {
+        Some(why) => *listed.entry(why).or_default() += 1,
+        None if record.status == RunStatus::Waiting => {
+            assert!(!is_begun && plan.operation != Operation::Commit, "{name}");
+            *listed.entry("a run that the store keeps from going on waits as before").or_default() += 1;
+        }
+        None => {
+            assert_eq!(
+                (record.status, record.end),
+                (RunStatus::Done, Some(RunEnd::from(&outcome.reason))),
+                "{name}"
+            );
+            let row = driven.row().await.unwrap();
+            assert!(row.holder.is_none() && row.unfinished.is_none(), "{name}");
+        }
+    }
+    driven.recovers(&name).await;
+}
+
+// clause: D04
+#[tokio::test(start_paused = true)]
+async fn d04_a_run_that_goes_on_with_all_three_at_once_leaves_the_thread_free() {
+    let mut listed = Listed::new();
+    let check = async |ask: &Ask, fail: &Fail, plan| check_going_on(&mut listed, ask, fail, plan).await;
+    assert_eq!(
+        triples(going_on::plans(), check).await,
+        208_800,
+        "with RUNYARD_PROOF=soak all of these are tried"
+    );
+    assert_eq!(
+        reasons(&listed),
+        [
+            "a run that the store keeps from going on waits as before",
+            "only a run whose end cannot be recorded gives its claim up",
+            "so little is there that once is enough",
+            "the run ended before its claim had to be renewed",
+            "the run ended with fewer steps",
+            "the store takes nothing any more: the run is left to whoever recovers it",
+            "the thread of a run that goes on is there",
+            "what the process remembers is not read",
+        ]
+    );
 }
 
 /// The store takes neither the end nor the claim back.

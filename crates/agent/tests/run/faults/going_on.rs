@@ -6,12 +6,15 @@ use runyard_agent::phase::{Phase, TerminationReason};
 use runyard_agent::run::{Decision, RunEnd, RunStatus};
 use runyard_store::ThreadStore;
 
-use super::{Ask, Case, Fail, Listed, asks, expected, fails, lost, script, without_message};
+use super::{
+    Ask, Case, Fail, Listed, OF_RUNTIME, asks, expected_of, fails, lost, place, script, triples,
+    without_message,
+};
 use crate::support::flaky::{Failure, Operation, Plan};
 use crate::support::{assert_paired, calls, run_id, says};
 
 /// Every operation, each time that a run which goes on asks for it.
-fn plans() -> Vec<Plan> {
+pub(super) fn plans() -> Vec<Plan> {
     let mut all = Vec::new();
     for operation in Operation::ALL {
         for from in 1..=if operation == Operation::Commit { 5 } else { 2 } {
@@ -27,7 +30,7 @@ fn plans() -> Vec<Plan> {
 fn unreached(plan: Plan) -> &'static str {
     match plan.operation {
         Operation::CreateThread => "the thread of a run that goes on is there",
-        Operation::UnfinishedRun | Operation::RenewClaim => "a runtime asks for it, and not the loop",
+        Operation::UnfinishedRun | Operation::RenewClaim => OF_RUNTIME,
         Operation::ReleaseClaim => "only a run whose end cannot be recorded gives its claim up",
         Operation::Commit => "the run ended with fewer steps",
         _ => {
@@ -37,9 +40,14 @@ fn unreached(plan: Plan) -> &'static str {
     }
 }
 
-/// Whether a phase comes again in a run that goes on.
-fn comes(fail: &Fail) -> bool {
-    !matches!(fail, Fail::Hook(Phase::RunStart, _))
+/// How a run that goes on ends in a store that does not fail. First it makes the call that waited, and then come both questions.
+pub(super) fn expected(ask: &Ask, fail: &Fail) -> TerminationReason {
+    let place = match fail {
+        Fail::Hook(Phase::RunStart, _) => return expected_of(ask, &Fail::Nothing, None),
+        Fail::Hook(Phase::AfterInference | Phase::RunEnd, _) => place(fail),
+        fail => place(fail).map(|_| 0),
+    };
+    expected_of(ask, fail, place)
 }
 
 async fn check(listed: &mut Listed, ask: &Ask, fail: &Fail, plan: Option<Plan>) {
@@ -69,10 +77,9 @@ async fn check(listed: &mut Listed, ask: &Ask, fail: &Fail, plan: Option<Plan>) 
             let reason = seen.reason().clone();
             assert_ne!(reason, TerminationReason::Suspended, "{name}");
             if is_spared {
-                let fail = if comes(fail) { fail } else { &Fail::Nothing };
                 assert_eq!(without_message(&reason), expected(ask, fail), "{name}");
                 if matches!(ask, Ask::Fine) {
-                    let is_failing = !matches!(fail, Fail::Nothing);
+                    let is_failing = !matches!(fail, Fail::Nothing | Fail::Hook(Phase::RunStart, _));
                     assert_eq!(failed.load(Ordering::SeqCst), is_failing, "{name}");
                 }
             }
@@ -135,6 +142,14 @@ async fn a_run_that_goes_on_with_a_failing_phase_in_a_store_that_fails() {
     assert_listed(&listed);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_run_that_goes_on_with_all_three_at_once() {
+    let mut listed = Listed::new();
+    let check = async |ask: &Ask, fail: &Fail, plan| check(&mut listed, ask, fail, Some(plan)).await;
+    assert_eq!(triples(plans(), check).await, 208_800, "with RUNYARD_PROOF=soak all of these are tried");
+    assert_listed(&listed);
+}
+
 /// Each of these was met, and nothing else kept anything from coming about.
 #[track_caller]
 fn assert_listed(listed: &Listed) {
@@ -142,8 +157,8 @@ fn assert_listed(listed: &Listed) {
     assert_eq!(
         reasons,
         [
-            "a runtime asks for it, and not the loop",
             "only a run whose end cannot be recorded gives its claim up",
+            OF_RUNTIME,
             "so little is there that once is enough",
             "the run ended with fewer steps",
             "the store takes nothing any more: the run is left to whoever recovers it",
