@@ -18,6 +18,9 @@ use crate::tool::{Report, SuspendTicket, ToolError, ToolResult};
 /// What a run tells while it goes on.
 ///
 /// What is told is a preview until its step is durable; a client that reads it again reads what is stored.
+///
+/// It is told raw: pieces of an answer, calls, what tools report and give may hold secrets that a redactor takes out of what is stored.
+/// Only [`Answered`](Self::Answered) is as it is stored. Whoever shows or keeps the others redacts them first.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum AgentEvent {

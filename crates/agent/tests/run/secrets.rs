@@ -56,6 +56,10 @@ async fn whoever_says_it() {
     let everything = world.everything(run).await;
     assert!(!everything.contains(SECRET), "{everything}");
     assert!(holds_placeholder(&everything));
+    // Whoever listens hears it raw while it is said, and then as it is stored.
+    assert_eq!(seen.text(), format!("Using {SECRET}.Done with {SECRET}.Bye."));
+    let answers = seen.words().into_iter().filter(|word| word.starts_with("answered "));
+    assert!(answers.inspect(|answer| assert!(!answer.contains(SECRET), "{answer}")).count() == 3);
     let requests = world.model.requests();
     assert_eq!(requests.len(), 3);
     for request in &requests {
