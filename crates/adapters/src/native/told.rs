@@ -55,6 +55,7 @@ impl Told {
             Update::Held { wait } => {
                 said(format!("no model may be asked now; the next try follows in {} ms", wait.as_millis()))
             }
+            // A cancelled call leaves nothing dangling: that one begins is not told either, only that it is recorded.
             _ => Vec::new(),
         }
     }
