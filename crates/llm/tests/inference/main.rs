@@ -7,6 +7,7 @@ mod bytes;
 mod cancellation;
 mod cuts;
 mod errors;
+mod interleavings;
 mod over_wires;
 mod pool;
 #[path = "../recorded/mod.rs"]
