@@ -201,10 +201,11 @@ fn killed_at(of: &Three, failpoint: &str, count: u64) -> bool {
     reached
 }
 
-/// The failpoints that no such run comes by: nothing prepares its checkout, no keyed result is kept, and it applies nothing.
+/// The failpoints that no such run comes by: its workspace is on the list, nothing prepares its checkout, no keyed result is kept,
+/// and it applies nothing.
 #[rustfmt::skip]
 const ELSEWHERE: &[&str] = &[
-    "key.make", "key.made", "setup.ran", "setup.done", "process.stop", "result.keep", "result.kept",
+    "key.make", "key.made", "setup.ran", "setup.done", "process.stop", "workspaces.write", "workspaces.written", "result.keep", "result.kept",
     "result.forgotten", "apply.stage", "apply.staged", "apply.begin", "apply.checked", "apply.begun", "apply.drafted", "apply.durable",
     "apply.placed", "apply.whole", "apply.tidied", "apply.done",
 ];
