@@ -70,10 +70,10 @@ pub(crate) enum Fault {
         fault: InvalidRule,
     },
     #[error(
-        "\"{key}\": a rule of scope \"once\" does not belong in a file, from which it would come back with each start; leave \
-         scope out, or add it with \"runyard policy add\" and --scope once"
+        "\"{key}\": a rule of scope \"{scope}\" does not belong in a file, {why}; leave scope out, or add it with \
+         \"runyard policy add\" and --scope {scope}"
     )]
-    OnceInFile { key: String },
+    PassingInFile { key: String, scope: &'static str, why: &'static str },
     #[error("\"{key}\" has more than {max} entries")]
     TooMany { key: String, max: usize },
     #[error("\"{key}\" does not fit: {source}")]

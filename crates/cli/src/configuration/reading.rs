@@ -216,15 +216,18 @@ impl Reader<'_> {
         let text: Result<RuleText, _> = serde_json::from_value(json_of(item.get_ref()));
         let rule = match text {
             Err(source) => Err(Fault::Unfit { key: key.to_owned(), source }),
-            Ok(text) => Rule::try_from(text).map_err(|fault| Fault::Rule { key: key.to_owned(), fault }),
+            Ok(text) => match passing(text.scope) {
+                Some(why) => {
+                    let scope = table.iter().find(|(name, _)| name.get_ref() == "scope");
+                    let at = scope.map_or(at, |(name, _)| name.span().start);
+                    let scope = text.scope.as_str();
+                    return self.wrong(at, Fault::PassingInFile { key: key.to_owned(), scope, why });
+                }
+                None => Rule::try_from(text).map_err(|fault| Fault::Rule { key: key.to_owned(), fault }),
+            },
         };
         match rule {
             Err(fault) => self.wrong(at, fault),
-            Ok(value) if value.scope() == Scope::Once => {
-                let scope = table.iter().find(|(name, _)| name.get_ref() == "scope");
-                let at = scope.map_or(at, |(name, _)| name.span().start);
-                self.wrong(at, Fault::OnceInFile { key: key.to_owned() });
-            }
             Ok(value) => {
                 let place = self.place(at);
                 self.content.rules.push(Located { value, place });
@@ -279,6 +282,16 @@ impl Reader<'_> {
 
     fn place(&self, at: usize) -> Place {
         Place::new(self.file, self.line_starts.partition_point(|start| *start <= at))
+    }
+}
+
+/// Why a rule that holds only for a while cannot stand in a file, which holds until somebody edits it.
+fn passing(scope: Scope) -> Option<&'static str> {
+    match scope {
+        Scope::Once => Some("from which it would come back with each start"),
+        Scope::Run => Some("which outlives the run that it is for"),
+        Scope::Session => Some("which outlives the session that it is for"),
+        Scope::Project | Scope::Always => None,
     }
 }
 

@@ -342,6 +342,15 @@ fn what_is_wrong_is_told_with_file_and_line_and_what_was_meant() {
         "5: \"policy.rule\": a rule of scope \"once\" does not belong in a file, from which it would come back with each \
          start; leave scope out, or add it with \"runyard policy add\" and --scope once",
     );
+    for scope in ["run", "session"] {
+        check(
+            &format!("[[policy.rule]]\neffect = \"allow\"\nkind = \"shell\"\nscope = \"{scope}\"\n"),
+            &format!(
+                "4: \"policy.rule\": a rule of scope \"{scope}\" does not belong in a file, which outlives the {scope} that it is \
+                 for; leave scope out, or add it with \"runyard policy add\" and --scope {scope}"
+            ),
+        );
+    }
     check(
         "[agent.\"A B\"]\n",
         "1: \"agent.A B\": expected a name of lower case letters, digits, \"-\" and \"_\", at most 64",
