@@ -17,19 +17,11 @@ const KILLS_LOOP: &str = "in FAILPOINTS {";
 const CALL: &str = "failpoint::reach";
 /// What outlives a process, and where it is done: what is committed, what puts a file in place, what starts a process. Drafts, and
 /// what is removed, are not looked at.
-const EFFECTS: [(&str, &[&str]); 11] = [
-    (
-        "crates/engine/src/",
-        &[
-            "append_until_known(",
-            "store.put(",
-            "store.acquire(",
-            "store.renew(",
-            "store.release(",
-            "store.delivered(",
-        ],
-    ),
-    ("crates/cli/src/kept_results.rs", &["store.keep(", "store.forget_expired("]),
+const EFFECTS: [(&str, &[&str]); 13] = [
+    ("crates/engine/src/", COMMITS),
+    ("crates/control/src/", COMMITS),
+    ("crates/server/src/", COMMITS),
+    ("crates/cli/src/", COMMITS),
     ("crates/cli/src/", FILES),
     ("crates/cli/src/", STARTS),
     ("crates/edge/src/", FILES),
@@ -41,7 +33,24 @@ const EFFECTS: [(&str, &[&str]); 11] = [
     ("crates/adapters/src/", STARTS),
 ];
 const FILES: &[&str] = &["fs::rename(", "fs::hard_link(", "renameat(", "renameat_with("];
-const STARTS: &[&str] = &[".spawn()"];
+const STARTS: &[&str] = &[".spawn()", ".output()"];
+/// What a store does for good: every port's writing half.
+const COMMITS: &[&str] = &[
+    "append_until_known(",
+    "store.append(",
+    "store.acquire(",
+    "store.renew(",
+    "store.release(",
+    "store.keep(",
+    "store.forget_expired(",
+    "store.delivered(",
+    "store.put(",
+    "store.collect(",
+];
+/// Where what applying does step by step is told, and where each step is known: by its failpoint, or as one that has none.
+const STEPS: &str = "crates/checkout/src/";
+const STEPS_KNOWN: &str = "crates/edge/src/applying.rs";
+const STEP: &str = "reached(\"";
 /// What needs none, or has none although it could, and why.
 const EXEMPT: [(&str, &str); 20] = [
     (
@@ -124,6 +133,10 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     );
     let acting = tree.rust().filter(|file| !EXEMPT.iter().any(|(path, _)| file.path.starts_with(path)));
     findings.extend(acting.flat_map(unguarded));
+    if let Some(known) = tree.find(STEPS_KNOWN) {
+        let applying = tree.rust().filter(|file| file.path.starts_with(STEPS));
+        findings.extend(applying.flat_map(|file| unknown_steps(file, known)));
+    }
     if !listed.is_empty() && !tree.find(KILLS).is_some_and(kills_at_each) {
         findings.push(Finding::new(KILLS, 1, format!("has to kill at each failpoint: `for … {KILLS_LOOP}`")));
     }
@@ -151,6 +164,24 @@ fn unguarded(file: &File) -> Vec<Finding> {
         Finding::new(&file.path, index + 1, text)
     };
     unguarded.map(finding).collect()
+}
+
+/// The steps of applying that the edge does not know, and so would pass over.
+fn unknown_steps(file: &File, known: &File) -> Vec<Finding> {
+    let source = literals::without_tests(&file.text);
+    let told = source.lines().enumerate().flat_map(|(index, line)| {
+        let steps =
+            line.match_indices(STEP).filter_map(|(start, _)| line[start + STEP.len()..].split_once('"'));
+        steps.map(move |(step, _)| (index + 1, step)).collect::<Vec<_>>()
+    });
+    let unknown = told.filter(|(_, step)| !known.text.contains(&format!("\"{step}\"")));
+    let finding = |(line, step)| {
+        let text = format!(
+            "applying tells of `{step}`, which {STEPS_KNOWN} does not know: give it a failpoint there"
+        );
+        Finding::new(&file.path, line, text)
+    };
+    unknown.map(finding).collect()
 }
 
 /// The listed names.
@@ -263,6 +294,11 @@ mod tests {
             ("crates/adapters/src/process.rs", "    let mut child = command.spawn()?;\n"),
             ("crates/checkout/src/retaken.rs", "    renameat_with(from, to, flags)?;\n"),
             ("crates/cli/src/projects.rs", "    std::fs::rename(&draft, &path)?;\n"),
+            ("crates/cli/src/results.rs", "    self.store.keep(kept).await?;\n"),
+            ("crates/engine/src/plain.rs", "    self.store.append(change).await?;\n"),
+            ("crates/control/src/blobs.rs", "    store.collect(unused_for).await?;\n"),
+            ("crates/server/src/files.rs", "    store.put(content).await?;\n"),
+            ("crates/edge/src/probe.rs", "    let said = command.output();\n"),
         ] {
             check_effect(path, effect);
         }
@@ -289,6 +325,16 @@ mod tests {
             let expected: Vec<&str> = expected.as_deref().into_iter().collect();
             check_tree(&[LISTED, KILLED, reached, (path, &text)], &expected);
         }
+    }
+
+    #[test]
+    fn a_step_of_applying_that_the_edge_does_not_know_is_found() {
+        let known =
+            (STEPS_KNOWN, "match step {\n    \"begun\" => failpoint::reach(\"a.b\"),\n    _ => {}\n}\n");
+        let told = ("crates/checkout/src/apply/carry.rs", "reached(\"begun\");\nreached(\"turned\");\n");
+        let expected = "crates/checkout/src/apply/carry.rs:2: applying tells of `turned`, which crates/edge/src/applying.rs does not \
+                        know: give it a failpoint there";
+        check_tree(&[LISTED, KILLED, REACHED, known, told], &[expected]);
     }
 
     #[test]

@@ -306,7 +306,11 @@ fn reached(step: &'static str) {
         "placed" => failpoint::reach("apply.placed"),
         "all placed" => failpoint::reach("apply.whole"),
         "tidied" => failpoint::reach("apply.tidied"),
-        // The others come with other changes than one new file; the tests of applying die at each of them.
+        // These come with other changes than one new file; the tests of applying die at each of them.
+        "staged" | "directory" | "traded" | "taken away" | "draft discarded" | "taken back"
+        | "directory back" | "given back" => {}
+        // And these with a commit, likewise.
+        "reference moved" | "files applied" | "index locked" | "index prepared" | "index replaced" => {}
         _ => {}
     }
 }
