@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use runyard_domain::run::{FailureKind, Task, ThreadRecorded};
+pub use runyard_domain::run::Resumes;
+use runyard_domain::run::{Capability, FailureKind, Task, ThreadRecorded};
 use runyard_domain::{BackendProfile, CommandId, ExecutionPolicy, RunId, Wire};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -86,6 +87,19 @@ pub struct BackendInfo {
     pub settings: &'static [&'static str],
 }
 
+impl BackendInfo {
+    /// What it can do, as its runs say it.
+    pub const fn capability(&self) -> Capability {
+        Capability {
+            resumes: self.resumes,
+            asks: self.asks,
+            tells_steps: self.tells_steps,
+            checkout: self.checkout,
+            gateway: self.gateway,
+        }
+    }
+}
+
 /// The names of secrets that a kind of backend uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -94,18 +108,6 @@ pub struct SecretKeys {
     pub required: &'static [&'static str],
     /// It is given them where there are any.
     pub optional: &'static [&'static str],
-}
-
-/// How far a backend can be resumed after its process died.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Resumes {
-    /// It keeps its own conversation and knows from it what it has done.
-    Thread,
-    /// Between two steps. A step that has begun and has no result may have been done or not.
-    Steps,
-    /// Not at all.
-    Never,
 }
 
 /// How a program is asked what it is, before anything is to run.

@@ -58,6 +58,12 @@ fn b02_b08_a_real_codex_turn_with_a_real_approval() {
     for word in ["backend_status", "assistant_message", "tool_call", "terminal_status"] {
         assert!(words.contains(&&json!(word)), "{word} is not in {words:?}");
     }
+    let status = events.iter().find(|event| event["payload"]["backendEvent"] == "backend_status").unwrap();
+    let capability = &status["payload"]["capability"];
+    assert_eq!(
+        *capability,
+        json!({"resumes": "thread", "asks": true, "tellsSteps": true, "checkout": true, "gateway": true})
+    );
 }
 
 #[test]

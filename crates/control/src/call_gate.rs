@@ -1,6 +1,6 @@
 //! The calls of agents: judged by the gate of their run, asked about as an approval of it, and told to its log.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -21,13 +21,16 @@ const CALLS_MAX: usize = 10_000;
 #[derive(Clone)]
 pub(crate) struct RunGate {
     engine: Engine,
+    /// The hub's own actions.
+    own: std::sync::Arc<BTreeSet<String>>,
     /// The calls that passed and run.
     calls: std::sync::Arc<Mutex<HashMap<InvocationId, RunId>>>,
 }
 
 impl RunGate {
     pub(crate) fn new(engine: Engine) -> Self {
-        RunGate { engine, calls: std::sync::Arc::default() }
+        let own = crate::actions().into_iter().flatten().map(|action| action.name().to_owned());
+        RunGate { engine, own: std::sync::Arc::new(own.collect()), calls: std::sync::Arc::default() }
     }
 }
 
@@ -48,6 +51,7 @@ impl CallGate for RunGate {
             call: context.invocation_id().to_string(),
             action: action.name().to_owned(),
             side_effects,
+            is_of_the_hub: self.own.contains(action.name()),
             idempotent: spec.idempotency == Idempotency::Idempotent,
             input: note.unwrap_or_else(|| input.clone()),
         };

@@ -27,7 +27,7 @@ pub use fold::{
     Unheard,
 };
 pub use review::{ApplyStatus, Review, Work};
-pub use runtime::{RuntimeDied, RuntimeError, RuntimeStatus};
+pub use runtime::{Capability, Resumes, RuntimeDied, RuntimeError, RuntimeStatus};
 pub use state::{Asked, Illegal, RunState};
 pub use telling::{PlanStatus, PlanStep, PlanUpdated, ProjectedHow, Reasoning, SecretsProjected};
 pub use thread::ThreadRecorded;

@@ -1,7 +1,7 @@
 //! The calls that an agent makes at the hub: the gate decides on each, and what it did is in the run's log.
 //!
-//! A call that only looks is judged and not recorded unless it is refused: an agent that reads its own log would else write it
-//! without end.
+//! A call that only looks at the record itself is judged and not recorded unless it is refused: an agent that reads its own log
+//! would else write it without end.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,6 +39,8 @@ pub struct AgentCall {
     pub action: String,
     /// What it does to the world.
     pub side_effects: SideEffects,
+    /// Whether the action is one of the hub's own, which show what is recorded.
+    pub is_of_the_hub: bool,
     /// Whether doing it twice is the same as doing it once.
     pub idempotent: bool,
     /// Its input.
@@ -61,8 +63,8 @@ impl Engine {
             return Err(EngineError::Conflict { run: run.id, state: run.state.name(), what: "it has ended" });
         }
         let policy = self.policy();
-        // Most calls only look: nothing is written for them.
-        let looks = call.side_effects == SideEffects::Read;
+        // Most calls only look at what is recorded: nothing is written for them.
+        let looks = call.is_of_the_hub && call.side_effects == SideEffects::Read;
         if looks && self.judged(&policy, &run, &call, self.now()).effect == Effect::Allow {
             return Ok(());
         }

@@ -25,6 +25,10 @@ const MOVED_MS_MIN: u64 = 1_000;
 /// What is said of a run whose changes take longer to be applied than they may.
 pub(crate) const APPLYING_LATE: &str =
     "Applying took longer than allowed, and what was written by then is taken back.";
+/// What is said of a run of which nobody knows what it wrote, since taking it back does not end either.
+pub(crate) const TAKING_BACK_LATE: &str = "Taking back what was written did not end in time, so nobody knows how much of the changes is in the files.";
+/// The step that is named then.
+const APPLYING_STEP: &str = "apply the changes";
 /// An approval; its id stands behind it.
 const EXPIRY: &str = "expiry:";
 
@@ -41,7 +45,7 @@ pub(crate) fn writes(before: Option<&Run>, after: &Run, now: Timestamp, limits: 
         match (was, due) {
             (None, None) => {}
             (Some(_), None) => writes.push(TimerWrite::Cancel { name: name.into() }),
-            (Some(_), Some(_)) if !entered => {}
+            (Some(was), Some(ms)) if !entered && (name == RUN || was == ms) => {}
             (_, Some(ms)) => {
                 let ms = if is_moved { ms.max(MOVED_MS_MIN) } else { ms };
                 writes.push(TimerWrite::Set { name: name.into(), due: now.plus_ms(ms), payload: Safe::NULL })
@@ -89,9 +93,10 @@ fn run_timers(run: &Run, limits: &Limits) -> RunTimers {
             RunTimers { run_ms: Some(left), phase_ms: Some(limits.prepare_ms) }
         }
         RunState::Running => RunTimers { run_ms: Some(left), phase_ms: None },
-        // What is being applied is not left half way: it is told to stop once, and then has the time that taking back takes.
+        // What is being applied is not left half way: it is told to stop, and has as long again to take it back.
         RunState::Applying { .. } => {
-            RunTimers { run_ms: None, phase_ms: run.stopping.is_none().then_some(limits.apply_ms) }
+            let times = if run.stopping.is_some() { 2 } else { 1 };
+            RunTimers { run_ms: None, phase_ms: Some(limits.apply_ms.saturating_mul(times)) }
         }
         // Waiting for a place or for people counts toward no deadline.
         RunState::Created
@@ -135,8 +140,15 @@ pub(crate) fn fire(
         return Err(stale());
     }
     if let RunState::Applying { .. } = run.state {
-        let late = RuntimeError { failure_kind: None, message: APPLYING_LATE.to_owned(), retrying: false };
-        return Ok(vec![RunEvent::RuntimeTimeout(late).into()]);
+        let is_told = run.stopping.is_some();
+        let message = if is_told { TAKING_BACK_LATE } else { APPLYING_LATE }.to_owned();
+        let late = RuntimeError { failure_kind: None, message: message.clone(), retrying: false };
+        let mut facts = vec![RunEvent::RuntimeTimeout(late).into()];
+        if is_told {
+            let failure = Failure::new(Code::OutcomeUnknown, message);
+            facts.push(failed(run, failure, "failed", Some(APPLYING_STEP.to_owned()), now));
+        }
+        return Ok(facts);
     }
     let what = match name {
         RUN => "The run took longer than its execution policy allows.",

@@ -81,6 +81,12 @@ impl Batch<'_> {
         Ok(())
     }
 
+    /// Refuses what an edge tells without what it would have to prove.
+    fn push_unless(&mut self, lacks: Option<&'static str>, event: RunEvent) -> Result<(), EngineError> {
+        let refused = lacks.map(|field| Illegal::Evidence { event: event.kind(), field });
+        refused.map_or_else(|| self.push(event, None), |illegal| Err(illegal.into()))
+    }
+
     fn report(&mut self, report: &Report) -> Result<(), EngineError> {
         match report {
             Report::Accepted => {
@@ -88,12 +94,13 @@ impl Batch<'_> {
                 self.push(RunEvent::Accepted(Accepted { edge_id }), None)
             }
             Report::Preparing { checks } => {
-                self.push(RunEvent::Preparing(Preparing { checks: checks.clone() }), None)
+                let preparing = Preparing { checks: checks.clone() };
+                self.push_unless(preparing.lacks(), RunEvent::Preparing(preparing))
             }
             Report::Started { backend_kind, protocol, checks } => {
                 let (backend_kind, protocol) = (backend_kind.clone(), protocol.clone());
                 let started = Started { backend_kind, protocol, checks: checks.clone() };
-                self.push(RunEvent::Started(started), None)
+                self.push_unless(started.lacks(), RunEvent::Started(started))
             }
             Report::Projected { profile, keys, how } => {
                 let (profile, keys) = (profile.clone(), keys.clone());
@@ -524,6 +531,7 @@ pub(crate) fn status(run: &Run, info: &BackendInfo, phase: &str) -> RuntimeStatu
         profile: run.created.backend_profile.clone(),
         backend_kind: info.backend_kind.to_owned(),
         protocol: info.protocol.to_owned(),
+        capability: Some(info.capability()),
         model: None,
         version: None,
         thread: None,

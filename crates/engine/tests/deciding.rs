@@ -315,9 +315,8 @@ async fn c11_what_an_edge_allows_by_a_rule_for_one_time_that_another_used_up_is_
         rule_used: Some(rule.clone()),
     };
     edge.recorded(&open, 1, vec![Report::Accepted]).await;
-    edge.recorded(&open, 2, vec![Report::Preparing { checks: vec!["workspace".into()] }]).await;
-    let checks = std::collections::BTreeMap::from([("workspace".to_owned(), "allowed".to_owned())]);
-    let started = Report::Started { backend_kind: "scripted".into(), protocol: "p".into(), checks };
+    edge.recorded(&open, 2, vec![preparing()]).await;
+    let started = started();
     edge.recorded(&open, 3, vec![started]).await;
     // Another edge asks a moment later than this one, as it sees it.
     edge.report(&open, 4, vec![allowed("first")]).await;
@@ -354,6 +353,7 @@ async fn c12_a_call_that_only_a_rule_for_one_time_allows_is_denied_where_nobody_
             call: "c1".into(),
             action: "notes_add".into(),
             side_effects: SideEffects::Write,
+            is_of_the_hub: false,
             idempotent: false,
             input: serde_json::json!({"text": "x"}),
         };

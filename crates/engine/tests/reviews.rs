@@ -345,6 +345,24 @@ async fn c05_an_apply_that_takes_too_long_is_taken_back_and_fails_the_run_unless
 }
 
 #[tokio::test]
+async fn c05_a_run_whose_changes_cannot_be_taken_back_in_time_ends_and_says_that_nobody_knows() {
+    let limits = Limits { apply_ms: 20, ..Limits::default() };
+    let (engine, mut edge) = World { checkout: true, limits, ..World::default() }.hub_and_edge().await;
+    let open = being_applied(&engine, &mut edge).await;
+    taken_back(&mut edge, &open).await;
+    // The files hang: nothing is heard of them.
+    let ended = until(&engine, open.run, "failed").await;
+    let RunState::Failed { failure } = ended.state else { panic!("{ended:?}") };
+    assert_eq!(failure.code, Code::OutcomeUnknown);
+    let events = engine.events(open.run, 0, 100).await.unwrap();
+    let last: serde_json::Value = serde_json::from_slice(&events.last().unwrap().body).unwrap();
+    assert_eq!(last["payload"]["step"], "apply the changes");
+    let kinds = kinds(&engine, open.run).await;
+    let late = kinds.iter().filter(|kind| *kind == "runtime.timeout");
+    assert_eq!(late.count(), 2, "once of applying, and once of taking it back");
+}
+
+#[tokio::test]
 async fn j05_an_apply_that_died_half_way_is_opened_again_with_what_had_begun() {
     let world = World { checkout: true, ..World::default() };
     let (engine, mut edge) = world.hub_and_edge().await;

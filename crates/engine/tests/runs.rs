@@ -7,7 +7,7 @@ mod support;
 use runyard_backend::link::{FromEdge, Report, ToEdge};
 use runyard_backend::{Command, Ending, Resumes, Signal};
 use runyard_domain::run::DecisionScope;
-use runyard_domain::run::{CommandKind, FailureKind, Resolution, RunState, TurnOutcome};
+use runyard_domain::run::{CHECKED, CommandKind, FailureKind, Resolution, RunState, TurnOutcome};
 use runyard_domain::{Actor, Approval, Code, ExecutionPolicy, RunId, SessionId};
 use runyard_engine::{Decision, Engine, EngineError, Limits, NewCancel, NewCommand, NewRun, Resolve};
 use serde_json::{Value, json};
@@ -329,6 +329,33 @@ async fn b10_c16_what_no_run_takes_of_a_backend_fails_it_with_the_kind_that_says
     let said = edge.hear().await;
     assert!(matches!(said, ToEdge::Refused { edge_sequence: 4, fenced: false, .. }), "{said:?}");
     assert!(edge.closes(run).await, "nothing of its session is left");
+}
+
+#[tokio::test]
+async fn c05_an_edge_that_leaves_out_a_check_starts_nothing() {
+    for check in CHECKED {
+        let (engine, mut edge) = World::default().hub_and_edge().await;
+        let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+        let open = edge.opened().await;
+        edge.recorded(&open, 1, vec![Report::Accepted]).await;
+        let Report::Preparing { mut checks } = preparing() else { panic!() };
+        checks.retain(|named| named != check);
+        edge.report(&open, 2, vec![Report::Preparing { checks }]).await;
+        until(&engine, run, "failed").await;
+        assert!(!kinds(&engine, run).await.contains(&"run.preparing".to_owned()), "without {check}");
+
+        let (engine, mut edge) = World::default().hub_and_edge().await;
+        let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+        let open = edge.opened().await;
+        edge.recorded(&open, 1, vec![Report::Accepted]).await;
+        edge.recorded(&open, 2, vec![preparing()]).await;
+        let Report::Started { backend_kind, protocol, mut checks } = started() else { panic!() };
+        checks.insert(check.to_owned(), " ".to_owned());
+        edge.report(&open, 3, vec![Report::Started { backend_kind, protocol, checks }]).await;
+        let RunState::Failed { failure } = until(&engine, run, "failed").await.state else { panic!() };
+        assert!(failure.message.contains(check), "{failure:?}");
+        assert!(!kinds(&engine, run).await.contains(&"run.started".to_owned()), "without {check}");
+    }
 }
 
 #[tokio::test]
@@ -702,9 +729,8 @@ async fn j05_a_run_that_died_before_its_first_turn_begins_anew() {
     engine.create_run(new_run("x"), &person()).await.unwrap();
     let open = edge.opened().await;
     edge.recorded(&open, 1, vec![Report::Accepted]).await;
-    edge.recorded(&open, 2, vec![Report::Preparing { checks: vec!["workspace".into()] }]).await;
-    let checks = std::collections::BTreeMap::from([("workspace".to_owned(), "allowed".to_owned())]);
-    let started = Report::Started { backend_kind: "scripted".into(), protocol: "p".into(), checks };
+    edge.recorded(&open, 2, vec![preparing()]).await;
+    let started = started();
     let (phase, thread) = ("ready".to_owned(), Some("demo@1.0".to_owned()));
     let status = Signal::Status { phase, model: None, version: None, thread, usage: None };
     edge.recorded(&open, 3, vec![started, Report::Signal(status)]).await;
@@ -774,7 +800,7 @@ async fn c05_preparing_has_a_deadline_of_its_own() {
     let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
     let open = edge.opened().await;
     edge.recorded(&open, 1, vec![Report::Accepted]).await;
-    edge.recorded(&open, 2, vec![Report::Preparing { checks: vec!["workspace".into()] }]).await;
+    edge.recorded(&open, 2, vec![preparing()]).await;
     let RunState::Failed { failure } = until(&engine, run, "failed").await.state else { panic!() };
     assert_eq!(failure.code, Code::RunTimeout);
 }
@@ -861,9 +887,8 @@ async fn c22_a_turn_that_was_given_before_the_first_one_began_comes_after_it() {
     let turn = NewCommand { kind: CommandKind::Turn, text: Some("more".into()), key: None };
     let (id, _) = engine.command(run, turn, &person()).await.unwrap();
     edge.recorded(&open, 1, vec![Report::Accepted]).await;
-    edge.recorded(&open, 2, vec![Report::Preparing { checks: vec!["workspace".into()] }]).await;
-    let checks = std::collections::BTreeMap::from([("workspace".to_owned(), "allowed".to_owned())]);
-    let started = Report::Started { backend_kind: "scripted".into(), protocol: "p".into(), checks };
+    edge.recorded(&open, 2, vec![preparing()]).await;
+    let started = started();
     edge.recorded(&open, 3, vec![started]).await;
     let began = Report::Signal(Signal::TurnStarted { command: None });
     edge.recorded(&open, 4, vec![began, turn_ended()]).await;

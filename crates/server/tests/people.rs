@@ -273,6 +273,47 @@ async fn j01_j02_an_agents_call_is_asked_about_as_an_approval_of_its_run_and_sta
 }
 
 #[tokio::test]
+async fn j02_an_agents_call_that_only_reads_stands_in_its_log_unless_it_reads_the_record_itself() {
+    use runyard_actions::{Action, ActionError, Runtime, SideEffects};
+    use runyard_domain::Code;
+    let look = Action::define("site_look", "Looks at a page.")
+        .side_effects(SideEffects::Read)
+        .input_schema(json!({"type": "object", "properties": {"page": {"type": "string"}}}))
+        .handler(|input: Value, _| async move {
+            match input["page"].as_str() {
+                Some(page) => Ok(json!({"page": page})),
+                None => Err(ActionError::new(Code::NotFound, "There is no such page.")),
+            }
+        });
+    let mut served = Served::start_with(Runtime::builder().action(look)).await;
+    let run: RunId = served.run().await.parse().unwrap();
+    let open = served.edge.start().await;
+    let agent = served.by(&open.run_token);
+    let before = support::engine::kinds(&served.engine, run).await.len();
+    agent.get(&format!("/runs/{run}")).await.data();
+    agent.get(&format!("/runs/{run}/events")).await.data();
+    assert_eq!(
+        support::engine::kinds(&served.engine, run).await.len(),
+        before,
+        "its own record is only shown"
+    );
+    let invoke = "/actions/site_look/invoke";
+    assert_eq!(agent.post(invoke, json!({"input": {"page": "home"}})).await.data()["page"], "home");
+    assert_eq!(agent.post(invoke, json!({"input": {}})).await.refused(), missing());
+    let events = served.owner().get(&format!("/runs/{run}/events?limit=100")).await.data()["events"].take();
+    let told = events.as_array().unwrap()[before..].iter();
+    let told: Vec<_> =
+        told.map(|event| (event["type"].as_str().unwrap(), event["payload"]["outcome"].clone())).collect();
+    let (call, result) = ("run.tool.call", "run.tool.result");
+    let judged = ("run.gate.judged", Value::Null);
+    #[rustfmt::skip]
+    assert_eq!(told, [
+        judged.clone(), (call, Value::Null), (result, json!("succeeded")),
+        judged, (call, Value::Null), (result, json!("failed")),
+    ]);
+}
+
+#[tokio::test]
 async fn c12_a_call_that_its_agent_gives_up_is_withdrawn() {
     let ran = std::sync::Arc::default();
     let mut served = with_wiping(&ran).await;

@@ -62,7 +62,7 @@ async fn a_run_and_an_approval_look_like_this() {
             "lastEventAt": "time",
             "agentId": "demo",
             "backendProfile": "demo",
-            "backend": { "kind": "scripted" },
+            "backend": { "kind": "scripted", "found": "fine" },
             "sessionId": "ses_…",
             "workspace": { "id": support::engine::workspace().id, "label": "site" },
             "edgeId": "local",

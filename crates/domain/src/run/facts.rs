@@ -149,6 +149,10 @@ pub struct Accepted {
     pub edge_id: String,
 }
 
+/// What an edge checks before any run of it starts: the allow-list, the backend and that it is available, the policy, and what keeps
+/// credentials apart. What it checks besides depends on the run.
+pub const CHECKED: [&str; 4] = ["workspace", "backend", "policy", "credentials"];
+
 /// `run.preparing`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -156,6 +160,13 @@ pub struct Accepted {
 pub struct Preparing {
     /// What is being checked, in order.
     pub checks: Vec<String>,
+}
+
+impl Preparing {
+    /// Which of [`CHECKED`] it leaves out. The fold does not ask, since older logs name fewer.
+    pub fn lacks(&self) -> Option<&'static str> {
+        CHECKED.into_iter().find(|check| !self.checks.iter().any(|named| named == check))
+    }
 }
 
 /// `run.started`.
@@ -169,6 +180,13 @@ pub struct Started {
     pub protocol: String,
     /// What was checked in Preparing, with what was found.
     pub checks: BTreeMap<String, String>,
+}
+
+impl Started {
+    /// Of which of [`CHECKED`] it does not say what was found.
+    pub fn lacks(&self) -> Option<&'static str> {
+        CHECKED.into_iter().find(|check| self.checks.get(*check).is_none_or(|found| found.trim().is_empty()))
+    }
 }
 
 /// `run.approval.requested`.

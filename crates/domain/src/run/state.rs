@@ -188,7 +188,12 @@ impl RunState {
                 }
             }
             (S::Running, E::Applying(applying)) => Ok(S::Applying { approval_id: applying.approval_id }),
-            (S::Applying { .. }, E::Applied(_)) => Ok(S::Running),
+            (S::Applying { approval_id }, E::Applied(applied)) if applied.approval_id == *approval_id => {
+                Ok(S::Running)
+            }
+            (S::Applying { .. }, E::Applied(applied)) => {
+                Err(Illegal::Approval { event: event.kind(), approval: applied.approval_id })
+            }
             (S::Running, E::Completed(_)) => Ok(S::Completed),
             _ => refuse(),
         }

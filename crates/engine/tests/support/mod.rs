@@ -17,7 +17,7 @@ use runyard_backend::link::frames::{Reader, Writer, frames};
 use runyard_backend::link::{FromEdge, OpenRun, Report, ToEdge};
 use runyard_backend::{BackendInfo, ListChange, Resumes, SecretKeys, Signal, WorkspaceError, Workspaces};
 use runyard_domain::gate::{OwnRuns, Preset, Request, Risk};
-use runyard_domain::run::{Budget, OnReject, Run, Task, ToolOutcome, TurnOutcome, Who};
+use runyard_domain::run::{Budget, CHECKED, OnReject, Run, Task, ToolOutcome, TurnOutcome, Who};
 use runyard_domain::{
     Actor, AgentProfile, AppendId, BackendProfile, ExecutionPolicy, Listing, RunId, Workspace,
     WorkspaceChanged, WorkspaceId,
@@ -294,11 +294,9 @@ impl PlayedEdge {
     pub async fn start(&mut self) -> OpenRun {
         let open = self.opened().await;
         self.recorded(&open, 1, vec![Report::Accepted]).await;
-        self.recorded(&open, 2, vec![Report::Preparing { checks: vec!["workspace".into()] }]).await;
-        let checks = BTreeMap::from([("workspace".to_owned(), "allowed".to_owned())]);
-        let started = Report::Started { backend_kind: "scripted".into(), protocol: "p".into(), checks };
+        self.recorded(&open, 2, vec![preparing()]).await;
         let turn = Report::Signal(Signal::TurnStarted { command: None });
-        self.recorded(&open, 3, vec![started, turn]).await;
+        self.recorded(&open, 3, vec![started(), turn]).await;
         open
     }
 
@@ -312,6 +310,17 @@ impl PlayedEdge {
             other => panic!("expected Close, not {other:?}"),
         }
     }
+}
+
+/// What an edge checks, all of it.
+pub fn preparing() -> Report {
+    Report::Preparing { checks: CHECKED.map(str::to_owned).to_vec() }
+}
+
+/// A run starts, and everything was as it should be.
+pub fn started() -> Report {
+    let checks = CHECKED.map(|check| (check.to_owned(), "fine".to_owned()));
+    Report::Started { backend_kind: "scripted".into(), protocol: "p".into(), checks: BTreeMap::from(checks) }
 }
 
 pub fn asked(key: &str, command: &str) -> Report {

@@ -1127,6 +1127,8 @@ export interface RuntimeStatus {
   backendKind: string;
   /** The protocol that it speaks. */
   protocol: string;
+  /** What it can do. Older logs do not say it. */
+  capability?: Capability;
   /** The model, where known. */
   model?: string;
   /** The version that really runs, where known. */
@@ -1138,6 +1140,29 @@ export interface RuntimeStatus {
   /** How long no hub looked after the run until now, where that was so. It counts toward no deadline. */
   awayMs?: number;
 }
+
+/** What a backend can do. */
+export interface Capability {
+  /** How far it can be resumed. */
+  resumes: Resumes;
+  /** Whether it asks before it acts. */
+  asks: boolean;
+  /** Whether it tells of each step that it takes. */
+  tellsSteps: boolean;
+  /** Whether it works in a checkout, which is looked at when it is done. */
+  checkout: boolean;
+  /** Whether it can be pointed at the edge's gateway. */
+  gateway: boolean;
+}
+
+/** How far a backend can be resumed after its process died. */
+export type Resumes =
+  /** It keeps its own conversation and knows from it what it has done. */
+  | "thread"
+  /** Between two steps. A step that has begun and has no result may have been done or not. */
+  | "steps"
+  /** Not at all. */
+  | "never";
 
 /** `runtime.died`: the backend's process is gone in the middle of its work, and is opened again. */
 export interface RuntimeDied {
