@@ -148,6 +148,8 @@ fn c11_a_path_that_only_the_shell_knows_is_asked_about_where_a_rule_may_be_about
             "cat \"$PWD/secrets/a\"",
             "cat $(echo secrets/a)",
             "cat $x",
+            "cat $x*",
+            "cat src/{a,$x}*",
             "cat -$x",
             "cat --file=$x",
             "cat src/../*/a",
