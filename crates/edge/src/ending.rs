@@ -22,14 +22,21 @@ use crate::prepare::{allowed_root, own_fault, redactor};
 use crate::review;
 use crate::session::closed;
 
-/// What is checked before changes of another run are carried, in order, and what is found where nothing keeps it from starting.
-const CHECKS: [(&str, &str); 5] = [
-    ("processes", "none of an earlier session is left"),
-    ("workspace", "it is on the allow-list"),
-    ("backend", "none is started, and nothing but Runyard's own code runs"),
-    ("policy", "what is brought to a person's files is asked about"),
-    ("credentials", "none are used"),
-];
+/// What is checked before changes of another run are carried, in order.
+const CHECKS: [&str; 5] = ["processes", "workspace", "backend", "policy", "credentials"];
+
+/// What is found where nothing keeps it from starting.
+fn found(open: &OpenRun) -> BTreeMap<String, String> {
+    let workspace = format!("{} is on the allow-list", open.workspace.label);
+    let found = [
+        "none of an earlier session is left",
+        &workspace,
+        "no agent is started: only Runyard's own code runs",
+        "what is brought to a person's files is asked about",
+        "none are used",
+    ];
+    CHECKS.map(str::to_owned).into_iter().zip(found.map(str::to_owned)).collect()
+}
 
 /// Looks at what changed, or applies what was approved, and tells the hub.
 pub(crate) async fn run(
@@ -69,9 +76,8 @@ async fn work(
         Err(failure) => return outbox.put(vec![Report::Failed { failure }]).await.map(drop),
     };
     if open.stage != Stage::Running {
-        let found = CHECKS.map(|(check, found)| (check.to_owned(), found.to_owned()));
         let (backend_kind, protocol) = ("runyard".to_owned(), "runyard-apply".to_owned());
-        outbox.put(vec![Report::Started { backend_kind, protocol, checks: BTreeMap::from(found) }]).await?;
+        outbox.put(vec![Report::Started { backend_kind, protocol, checks: found(open) }]).await?;
     }
     match &open.work {
         Work::Apply { digest, selection, to, message, begun, .. } => {
@@ -96,9 +102,7 @@ async fn accept(open: &OpenRun, outbox: &mut Outbox) -> Result<(), JournalError>
         outbox.put(vec![Report::Accepted]).await?;
     }
     if matches!(open.stage, Stage::Planned | Stage::Accepted) {
-        outbox
-            .put(vec![Report::Preparing { checks: CHECKS.map(|(check, _)| check.to_owned()).to_vec() }])
-            .await?;
+        outbox.put(vec![Report::Preparing { checks: CHECKS.map(str::to_owned).to_vec() }]).await?;
     }
     Ok(())
 }

@@ -49,7 +49,9 @@ export const known = {
   onList: "{workspace} is on the allow-list",
   policyOf: "version {version}, preset {preset}",
   noSecret: "no secret is projected",
-  asTheyShould: "as they should be",
+  noAgent: "no agent is started: only Runyard's own code runs",
+  filesAsked: "what is brought to a person's files is asked about",
+  noneUsed: "none are used",
   keptAsItWas: "kept as it was",
   noFiles: "none: it works on no files",
   clone: "a private clone, {files} files, {bytes} bytes",
@@ -99,6 +101,8 @@ export const known = {
 
   // What took too long.
   applyingLate: "Applying took longer than allowed, and what was written by then is taken back.",
+  takingBackLate: "Taking back what was written did not end in time, so nobody knows how much of the changes is in the files.",
+  applyingStep: "apply the changes",
 
   // What a run that carries changes is called, and what it takes back from and to.
   takeBack: "Take back the changes of {run}",

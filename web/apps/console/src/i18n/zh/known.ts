@@ -48,7 +48,9 @@ export const known: Translation<typeof en> = {
   onList: "{workspace} 在允许列表中",
   policyOf: "版本 {version}，预设 {preset}",
   noSecret: "没有投放机密",
-  asTheyShould: "一切正常",
+  noAgent: "未启动 Agent：只运行 Runyard 自身的代码",
+  filesAsked: "带入用户文件的内容需要询问",
+  noneUsed: "未使用",
   keptAsItWas: "保持原样",
   noFiles: "无：它不处理文件",
   clone: "私有克隆，{files} 个文件，{bytes} 字节",
@@ -94,6 +96,8 @@ export const known: Translation<typeof en> = {
   typed: "codex 向正在运行的命令输入了内容，而它不会为此询问",
 
   applyingLate: "应用更改超过了允许的时间，此前已写入的内容将被撤回。",
+  takingBackLate: "撤回已写入的内容未能按时结束，因此无人知晓文件中有多少更改。",
+  applyingStep: "应用更改",
 
   takeBack: "撤回 {run} 的更改",
   applied: "已应用的状态",

@@ -1,1 +1,0 @@
-export{t as KeyHelp}from"./key-help-6TZjnFD3.js";

@@ -1,1 +1,0 @@
-export{n as LoginPage}from"./page-C8dFJx5P.js";

@@ -1,0 +1,1 @@
+export{n as LoginPage}from"./page-i4A3Jfbp.js";

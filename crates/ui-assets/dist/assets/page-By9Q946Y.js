@@ -1,0 +1,1 @@
+export{r as LoginPanel}from"./page-i4A3Jfbp.js";

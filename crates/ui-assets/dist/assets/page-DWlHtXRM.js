@@ -1,1 +1,0 @@
-export{r as LoginPanel}from"./page-C8dFJx5P.js";
