@@ -60,8 +60,8 @@ pub use runyard_agent::run::REPETITION_WINDOW_MAX as REPETITIONS_EVER_MAX;
 pub const CONTINUATIONS_MAX: u32 = 2;
 /// How often a model is asked again, likewise.
 pub const RETRIES_MAX: u32 = 2;
-/// How long an answer may pause, likewise.
-pub const IDLE_MS: u64 = 60_000;
+/// How long an answer may pause, likewise: models that think without a sign of it take minutes.
+pub const IDLE_MS: u64 = IDLE_MS_EVER_MAX;
 /// The most that can be said of that. A gateway waits longer, so that it is the agent that notices, and says what was the matter.
 pub const IDLE_MS_EVER_MAX: u64 = 300_000;
 

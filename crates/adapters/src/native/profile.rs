@@ -284,7 +284,7 @@ mod tests {
     fn the_agent_gives_a_pause_up_before_the_gateway_does() {
         let gateways = Waits::default();
         let idle = |settings: &[(&str, &str)]| Profile::read(&profile(settings)).unwrap().waits.idle;
-        assert_eq!(idle(&[]), Duration::from_secs(60));
+        assert_eq!(idle(&[]), Duration::from_secs(300));
         let longest = IDLE_MS_EVER_MAX.to_string();
         assert!(idle(&[("idle_ms", &longest)]) < gateways.idle);
     }

@@ -35,7 +35,7 @@ fn an_agent_of_ours_is_one_table_and_has_a_backend_profile_of_its_name() {
     let expected = [
         ("continuations_max", "2"),
         ("fallback_models", r#"["house-small","house, tiny"]"#),
-        ("idle_ms", "60000"),
+        ("idle_ms", "300000"),
         ("parallel_calls", "true"),
         ("prompt", "You are careful.\n"),
         ("repetitions_max", "32"),
