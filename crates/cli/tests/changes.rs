@@ -244,6 +244,44 @@ fn c22_what_a_later_run_applied_is_taken_back_by_the_id_of_the_run_that_made_it_
 }
 
 #[test]
+fn c22_what_is_in_place_already_is_not_applied_again_and_an_undo_is_about_what_was_written() {
+    let site = Site::new();
+    let (run, asked) = site.changed("editor");
+    site.api.approve(&asked);
+    site.api.until(&run, "completed");
+    let again = site.command(&["apply", &run, "--confirm", "--output", "json"]);
+    assert_eq!(again.exit, 1, "{}{}", again.stdout, again.stderr);
+    let envelope: Value = serde_json::from_str(&again.stdout).unwrap();
+    let again = &envelope["data"]["run"];
+    let failure = (&again["state"], &again["code"]);
+    assert_eq!(failure, (&json!("failed"), &json!("CONFLICT")), "{envelope}");
+    let message = again["message"].as_str().unwrap();
+    assert!(message.contains("in your files already"), "{message}");
+
+    let undone = site.command(&["undo", &run, "--confirm", "--output", "json"]);
+    assert_eq!(undone.exit, 0, "{}{}", undone.stdout, undone.stderr);
+    assert_eq!((site.read("poem.txt").as_str(), site.place().join("docs/new.md").exists()), (POEM, false));
+
+    // Whoever has the same changes already has nothing of them to take back.
+    let (run, asked) = site.changed("editor");
+    site.write("poem.txt", &POEM.replace("one", "ONE").replace("twelve", "TWELVE"));
+    std::fs::create_dir_all(site.place().join("docs")).unwrap();
+    site.write("docs/new.md", "new\n");
+    site.api.approve(&asked);
+    site.api.until(&run, "completed");
+    let (exit, code, message) = site.command(&["undo", &run, "--confirm", "--output", "json"]).failure();
+    assert_eq!((exit, code.as_str()), (1, "CONFLICT"), "{message}");
+    assert!(message.contains("nothing to take back"), "{message}");
+    assert_eq!(site.read("docs/new.md"), "new\n");
+
+    let applied = site.command(&["apply", &run, "--file", ".mcp.json", "--confirm"]);
+    assert_eq!(applied.exit, 0, "{}{}", applied.stdout, applied.stderr);
+    let undone = site.command(&["undo", &run, "--confirm"]);
+    assert_eq!(undone.exit, 0, "{}{}", undone.stdout, undone.stderr);
+    assert!(!site.place().join(".mcp.json").exists() && site.place().join("docs/new.md").exists());
+}
+
+#[test]
 fn c22_a_hub_whose_directory_is_gone_looks_at_changes_all_the_same() {
     let site = Site::new();
     let gone = site.yard.home.beside("gone");

@@ -28,6 +28,7 @@ use crate::review;
 
 /// How many conflicts are named.
 const NAMED_MAX: usize = 5;
+const IN_PLACE: &str = "All of it is in your files already, so there is nothing to apply.";
 const CHANGED: &str = "What is there changed after it was approved; nothing was applied.";
 
 /// What is to be applied, and to where.
@@ -153,6 +154,10 @@ impl Job {
             ApplyTo::Files => {
                 let plan = apply::plan(changes, selection, &mut sides, &placeholder, &limits);
                 let plan = plan.map_err(|error| failure(&error))?;
+                // A run's own changes end with it, whoever brought them; a second time is a mistake to be told.
+                if plan.edits.is_empty() && self.is_carried() {
+                    return Err(Failure::new(Code::Conflict, IN_PLACE));
+                }
                 plan.stage(journal, &workspace).map_err(|error| failure(&error))?;
                 return Ok((plan.describe(), plan.edits.len()));
             }
@@ -165,6 +170,11 @@ impl Job {
         let plan = plan.map_err(|error| failure(&error))?;
         plan.stage(place, journal).map_err(|error| failure(&error))?;
         Ok((plan.describe(), plan.tree.edits.len()))
+    }
+
+    /// Whether another run made the changes.
+    fn is_carried(&self) -> bool {
+        self.own.directory() != self.source.directory()
     }
 
     fn stage_undo(&self, digest: &str, journal: &Path) -> Result<(Vec<u8>, usize), Failure> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use runyard_domain::run::{ApplyStatus, Carries, Created, OnReject, Run, Task, Who};
-use runyard_domain::{Actor, ApplyTo, ExecutionPolicy, RunId, SelectedFile};
+use runyard_domain::run::{ApplyStatus, Carries, Created, OnReject, Run, RunEvent, Task, Who};
+use runyard_domain::{Actor, ApplyTo, Event, ExecutionPolicy, RunId, SelectedFile};
 use serde_json::json;
 
 use crate::create::CreatedRun;
@@ -14,6 +14,8 @@ use crate::{Engine, EngineError, Standing};
 /// So many runs are looked at for one that carried the changes of another.
 const PAGE: u32 = 200;
 const PAGES_MAX: usize = 20;
+/// How far from a run's end its applying began at most; nothing of an agent comes after it.
+const EVENTS_AFTER_MAX: u32 = 200;
 
 /// What is to be done with a run's changes.
 #[derive(Clone, Debug)]
@@ -96,6 +98,7 @@ impl Engine {
     /// The run that applied the changes of a run and whose work is there to be taken back: itself, or the last one that carried them.
     async fn applied_by(&self, made: Run) -> Result<Run, EngineError> {
         let own = made.review.as_ref().is_some_and(|review| review.status == ApplyStatus::Applied);
+        let own_wrote = own && self.wrote(&made).await?;
         let (mut taken_back, mut before, of) = (BTreeSet::new(), None, made.id);
         // The newest first: who takes something back comes after who applied it.
         for _ in 0..PAGES_MAX {
@@ -105,7 +108,10 @@ impl Engine {
                 let Some(carries) = &run.created.carries else { continue };
                 match run.review.as_ref().map(|review| review.status) {
                     Some(ApplyStatus::Undone) => drop(taken_back.insert(carries.of)),
-                    Some(ApplyStatus::Applied) if carries.of == of && !taken_back.contains(&run.id) => {
+                    // What was all in place already is not what somebody wants to have taken back.
+                    Some(ApplyStatus::Applied)
+                        if carries.of == of && !taken_back.contains(&run.id) && self.wrote(&run).await? =>
+                    {
                         return Ok(run);
                     }
                     _ => {}
@@ -115,10 +121,26 @@ impl Engine {
                 break;
             }
         }
+        let (run, state) = (of, made.state.name());
         if own && taken_back.contains(&of) {
-            let (run, state) = (of, made.state.name());
             return Err(EngineError::Conflict { run, state, what: "what it applied was taken back already" });
         }
+        if own && !own_wrote {
+            let what = "all of it was in place before it was applied, so there is nothing to take back";
+            return Err(EngineError::Conflict { run, state, what });
+        }
         Ok(made)
+    }
+
+    /// Whether what a run applied changed anything.
+    async fn wrote(&self, run: &Run) -> Result<bool, EngineError> {
+        let after = self.run(run.id).await?.sequence.saturating_sub(u64::from(EVENTS_AFTER_MAX));
+        for event in self.events(run.id, after, EVENTS_AFTER_MAX).await?.iter().rev() {
+            let event: Event = serde_json::from_slice(&event.body)?;
+            if let Ok(RunEvent::Applying(applying)) = RunEvent::read(&event.kind, &event.payload) {
+                return Ok(applying.to != ApplyTo::Files || applying.stats.files > 0);
+            }
+        }
+        Ok(true)
     }
 }

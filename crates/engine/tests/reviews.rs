@@ -97,7 +97,10 @@ fn approve() -> Resolve {
 }
 
 fn applying() -> Report {
-    Report::Applying { digest: "digest of the part".into(), stats: DiffStats::default() }
+    Report::Applying {
+        digest: "digest of the part".into(),
+        stats: DiffStats { files: 1, ..DiffStats::default() },
+    }
 }
 
 fn applied() -> Report {
