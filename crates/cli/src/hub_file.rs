@@ -1,7 +1,7 @@
 //! `hub.json`: which process is the hub of a home, and where it answers.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,13 @@ use crate::hub_here::Stay;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-fn refused(reason: String) -> ActionError {
-    ActionError::new(Code::StorageIo, format!("Cannot start: {reason}."))
+/// That a file of the home cannot be used: what may not be written is told apart from a disk that fails.
+pub(crate) fn cannot(what: &str, path: &Path, error: &Error) -> ActionError {
+    let code = match error.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Code::StorageReadOnly,
+        _ => Code::StorageIo,
+    };
+    ActionError::new(code, format!("Cannot start: cannot {what} {}: {error}.", path.display()))
 }
 
 /// `hub.json` of the one hub of a home. The lock beside it goes with the process, however it ends, and its file stays:
@@ -29,7 +34,7 @@ impl HubFile {
     pub(crate) fn claim(home: &Home) -> Result<Self, ActionError> {
         let (path, lock) = (home.hub(), home.hub_lock());
         let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&lock);
-        let file = opened.map_err(|error| refused(format!("cannot write {}: {error}", lock.display())))?;
+        let file = opened.map_err(|error| cannot("write", &lock, &error))?;
         match file.try_lock() {
             Ok(()) => {
                 // What a hub that was killed left behind.
@@ -40,9 +45,7 @@ impl HubFile {
                 Some((url, pid)) => format!("Runyard runs already for this home at {url} (process {pid})."),
                 None => "Runyard is just starting or stopping for this home in another process.".to_owned(),
             })),
-            Err(TryLockError::Error(error)) => {
-                Err(refused(format!("cannot lock {}: {error}", lock.display())))
-            }
+            Err(TryLockError::Error(error)) => Err(cannot("lock", &lock, &error)),
         }
     }
 
@@ -81,5 +84,19 @@ pub(crate) fn is_claimed(home: &Home) -> bool {
 impl Drop for HubFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_not_be_written_is_read_only_and_what_fails_is_not() {
+        let code =
+            |kind: ErrorKind| cannot("write", Path::new("/home/hub.lock"), &kind.into()).code().clone();
+        assert_eq!(code(ErrorKind::PermissionDenied), Code::StorageReadOnly);
+        assert_eq!(code(ErrorKind::ReadOnlyFilesystem), Code::StorageReadOnly);
+        assert_eq!(code(ErrorKind::StorageFull), Code::StorageIo);
     }
 }

@@ -13,7 +13,7 @@ use crate::configuration::Configuration;
 use crate::home::Home;
 use crate::hub::{Hub, deliver};
 use crate::hub_client::HubClient;
-use crate::hub_file::HubFile;
+use crate::hub_file::{self, HubFile};
 use crate::unseen;
 
 /// How often a hub that is just starting or stopping in another process is looked for again.
@@ -118,10 +118,7 @@ impl HubHere {
         stay: Stay,
     ) -> Result<Self, ActionError> {
         unseen::become_unseen();
-        home.make().map_err(|error| {
-            let message = format!("Cannot make {}: {}.", home.path().display(), error.kind());
-            ActionError::new(Code::StorageIo, message)
-        })?;
+        home.make().map_err(|error| hub_file::cannot("make", home.path(), &error))?;
         let file = HubFile::claim(home)?;
         let opened = launch.open().await.map_err(LaunchError::into_action_error)?;
         let url = opened.url();
