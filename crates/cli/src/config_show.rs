@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::configuration::{Configuration, Environment, Flags, Origin};
 use crate::home::Home;
+use crate::wiring;
 
 pub(crate) fn command(home: Home) -> ExtraCommand {
     let origin = Arg::new("origin")
@@ -37,6 +38,9 @@ fn settings(home: &Home, only: Option<&str>) -> Result<Value, ActionError> {
     let here = std::env::current_dir().ok();
     let configuration =
         Configuration::load(home.path(), here.as_deref(), &Environment::of_process(), &Flags::default())?;
+    let backends = wiring::backends(home, &configuration);
+    let backends = backends.map_err(|error| ActionError::internal(format!("{error:#}")))?;
+    wiring::check_kinds(&configuration, &backends)?;
     let redactor = redactor()?;
     let wanted = |origin: &Origin| only.is_none_or(|only| origin.word() == only);
     let mut rows = Vec::new();
@@ -86,5 +90,18 @@ pub(crate) fn shown(redactor: &Redactor, key: &str, value: &Value) -> Value {
         Some(Value::String(text)) => json!(without_tags(text)),
         Some(safe) => safe.clone(),
         None => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_under_the_name_of_a_secret_is_not_shown() {
+        let redactor = redactor().unwrap();
+        let value = |key| shown(&redactor, key, &json!("hunter2-Tulip-93"));
+        assert!(!value("backend.demo.settings.api_key").to_string().contains("hunter2"));
+        assert_eq!(value("backend.demo.settings.mode"), "hunter2-Tulip-93");
     }
 }

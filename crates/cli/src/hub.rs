@@ -64,9 +64,7 @@ impl Hub {
             workspaces.map_err(|error| ActionError::new(error.code(), format!("Cannot start: {error}.")))?;
         let backends =
             wiring::backends(home, configuration).map_err(|error| refused(format!("{error:#}")))?;
-        let kinds: Vec<_> = backends.values().map(|backend| backend.info()).collect();
-        let kinds: Vec<_> = kinds.iter().map(|info| (info.backend_kind, info.settings)).collect();
-        configuration.check_kinds(&kinds).map_err(ActionError::from)?;
+        wiring::check_kinds(configuration, &backends).map_err(ActionError::from)?;
         let engine = Engine::start(EngineOptions {
             store: Arc::clone(&store),
             redactor: redactor.clone(),

@@ -20,7 +20,7 @@ use runyard_redact::Redactor;
 use runyard_store::Store;
 
 use crate::builtin;
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, ConfigurationProblems};
 use crate::home::Home;
 use crate::kept_results::KeptResults;
 
@@ -63,6 +63,16 @@ pub(crate) fn backends(home: &Home, configuration: &Configuration) -> anyhow::Re
         Arc::new(NativeBackend::new()),
     ];
     Ok(all.into_iter().map(|backend| (backend.info().backend_kind.to_owned(), backend)).collect())
+}
+
+/// Refuses what no backend here knows.
+pub(crate) fn check_kinds(
+    configuration: &Configuration,
+    backends: &Backends,
+) -> Result<(), ConfigurationProblems> {
+    let kinds: Vec<BackendInfo> = backends.values().map(|backend| backend.info()).collect();
+    let kinds: Vec<_> = kinds.iter().map(|info| (info.backend_kind, info.settings)).collect();
+    configuration.check_kinds(&kinds)
 }
 
 /// How a command that is no hub asks a program for its version: under custody, as a hub would.

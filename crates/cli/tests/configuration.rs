@@ -128,21 +128,49 @@ fn config_show_says_where_each_value_came_from_and_what_does_not_count() {
 #[test]
 fn config_show_shows_no_secret() {
     let secret = "hunter2-Tulip-93";
-    let data = format!("[backend.demo.settings]\napi_key = \"{secret}\"\nmode = \"fast\"\n");
+    let token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let data = format!("[backend.demo.settings]\nscript = \"{token}\"\nscriptFile = \"fast\"\n");
     let yard = Yard::new(&data, "");
     for output in ["text", "json", "ndjson"] {
         let mut command = yard.command(&["config", "show", "--output", output]);
         let ran =
             Ran::of(command.env("RUNYARD_DATABASE_URL", format!("postgres://ada:{secret}@db.example/r")));
         assert_eq!(ran.exit, 0, "{}", ran.stderr);
-        assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{output}: {}", ran.stdout);
+        for secret in [secret, token] {
+            assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{output}: {}", ran.stdout);
+        }
         assert!(
             ran.stdout.contains("db.example") && ran.stdout.contains("REDACTED"),
             "{output}: {}",
             ran.stdout
         );
     }
-    assert_eq!(yard.row("backend.demo.settings.mode")["value"], "fast");
+    assert_eq!(yard.row("backend.demo.settings.scriptFile")["value"], "fast");
+}
+
+#[test]
+fn what_no_backend_knows_is_refused_alike_where_it_is_shown_and_where_it_would_count() {
+    let data = "[backend.x]\nkind = \"scripted\"\nsettings.script = \"demo\"\nsettings.scritpFile = \"1\"\n";
+    let yard = Yard::new(data, "");
+    let issue = |ran: &Ran| {
+        assert_ne!(ran.exit, 0, "{} {}", ran.stdout, ran.stderr);
+        let envelope = ran.envelope();
+        assert_eq!(envelope["error"]["code"], "VALIDATION_ERROR", "{envelope}");
+        envelope["error"]["issues"][0]["message"].as_str().unwrap().to_owned()
+    };
+    let shown = issue(&yard.run(&["config", "show"]));
+    let expected =
+        "runyard.toml:4: unknown key \"backend.x.settings.scritpFile\"; did you mean \"scriptFile\"?";
+    assert!(shown.ends_with(expected), "{shown}");
+    let refused = issue(&yard.run(&["up", "--listen", "127.0.0.1:0", "--output", "json"]));
+    assert!(refused.ends_with(expected), "{refused}");
+    let doctor = yard.run(&["doctor", "--output", "text"]);
+    assert_eq!(doctor.exit, 1, "{}", doctor.stdout);
+    assert!(
+        doctor.stdout.lines().any(|line| line.starts_with("do ") && line.ends_with(expected)),
+        "{}",
+        doctor.stdout
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::database::{Database, Opened};
 use crate::home::Home;
 use crate::hub_client::HubClient;
 use crate::hub_file::{is_claimed, owner};
+use crate::wiring;
 
 /// What is wrong with the configuration of this directory, and what in it does not count.
 pub(super) fn configuration(home: &Home) -> Vec<Finding> {
@@ -16,7 +17,13 @@ pub(super) fn configuration(home: &Home) -> Vec<Finding> {
     let here = std::env::current_dir().ok();
     let loaded =
         Configuration::load(home.path(), here.as_deref(), &Environment::of_process(), &Flags::default());
-    let configuration = match loaded {
+    let known = loaded.and_then(|configuration| {
+        // Where there are no backends at all, what they know is not what is wrong.
+        let known = wiring::backends(home, &configuration)
+            .map_or(Ok(()), |backends| wiring::check_kinds(&configuration, &backends));
+        known.map(|()| configuration)
+    });
+    let configuration = match known {
         Ok(configuration) => configuration,
         Err(problems) => {
             let next = "Correct it there. A hub that runs goes on with what it read before.";
