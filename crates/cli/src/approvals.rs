@@ -98,12 +98,13 @@ fn snooze() -> Command {
 
 async fn run(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     let hub = AnyHub::get(&home, Stay::ForOneCall).await?;
-    let outcome = serve(hub.client(), &matches).await;
+    let outcome = serve(&hub, &matches).await;
     hub.stop().await;
     outcome
 }
 
-async fn serve(client: &HubClient, matches: &ArgMatches) -> Result<u8, ActionError> {
+async fn serve(hub: &AnyHub, matches: &ArgMatches) -> Result<u8, ActionError> {
+    let client = hub.client();
     let Some((verb, matches)) = matches.subcommand() else { return Ok(2) };
     let text = |name: &str| matches.try_get_one::<String>(name).ok().flatten().cloned();
     if verb == "list" {
@@ -139,19 +140,28 @@ async fn serve(client: &HubClient, matches: &ArgMatches) -> Result<u8, ActionErr
     }
     let resolved = data(client.invoke("approval_resolve", answer.input.clone(), true, None).await?);
     let resolved = resolved.map_err(|error| for_somebody_else(error, &id))?;
+    let exit = answered(matches, &answer, resolved, is_open);
+    if views::is_text(matches.get_one::<String>("output").map(String::as_str)) {
+        hub.say_if_left(approval["runId"].as_str().unwrap_or_default()).await;
+    }
+    Ok(exit)
+}
+
+/// Shows what became of an answer.
+fn answered(matches: &ArgMatches, answer: &Answer, resolved: Value, is_open: bool) -> u8 {
     let form = matches.get_one::<String>("output").map(String::as_str);
     if !is_open && views::is_text(form) {
         let text = |value: &Value| one_line(value.as_str().unwrap_or_default());
         let decided = &resolved["approval"];
         let told = format!("{} by {} before", text(&decided["state"]), text(&decided["decidedBy"]["id"]));
-        return Ok(show_data(matches, told.into()));
+        return show_data(matches, told.into());
     }
     match answer.told(&resolved["approval"]).filter(|_| views::is_text(form)) {
         Some(told) if resolved["redacted"] == true => {
-            Ok(show_data(matches, format!("{told}.{}", views::SECRET_LEFT_OUT).into()))
+            show_data(matches, format!("{told}.{}", views::SECRET_LEFT_OUT).into())
         }
-        Some(told) => Ok(show_data(matches, told.into())),
-        None => Ok(views::show(matches, "approval_resolve", resolved)),
+        Some(told) => show_data(matches, told.into()),
+        None => views::show(matches, "approval_resolve", resolved),
     }
 }
 

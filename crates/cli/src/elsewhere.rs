@@ -15,6 +15,9 @@ use crate::views;
 /// How many hubs that end at once are asked one after the other.
 const HUBS_MAX: usize = 20;
 
+/// What is said to a run or asked about one, after which people wait for it to go on.
+const ABOUT_A_RUN: [&str; 3] = ["run_show", "run_command", "run_cancel"];
+
 /// The hub of a home. What needs one and finds none has one for as long as it takes.
 pub(crate) struct OnTheHub {
     home: Home,
@@ -45,6 +48,12 @@ impl OnTheHub {
             let hub = AnyHub::get(&self.home, Stay::ForOneCall).await?;
             let passing = hub.client().stay() != Stay::UntilStopped && !hub.is_here();
             let called = hub.client().make(action.name(), invocation, key.as_deref()).await;
+            if self.for_people
+                && ABOUT_A_RUN.contains(&action.name())
+                && called.as_ref().is_ok_and(|envelope| envelope.outcome.is_ok())
+            {
+                hub.say_if_left(invocation.input["id"].as_str().unwrap_or_default()).await;
+            }
             hub.stop().await;
             match called {
                 Err(error) if passing && *error.code() == Code::ExternalServiceError => {}

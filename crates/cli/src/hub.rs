@@ -39,7 +39,7 @@ pub(crate) struct Hub {
     edge: JoinHandle<()>,
     link: JoinHandle<()>,
     background: Vec<JoinHandle<()>>,
-    _database: Opened,
+    database: Opened,
 }
 
 impl Hub {
@@ -126,7 +126,12 @@ impl Hub {
         }
         let runtime = wiring::hub_runtime(home, configuration, store, redactor, engine.clone());
         let runtime = runtime.map_err(|error| refused(format!("{error:#}")))?;
-        Ok(Hub { engine, runtime, edge, link, background, _database: database })
+        Ok(Hub { engine, runtime, edge, link, background, database })
+    }
+
+    /// Whether no other hub can go on with what is recorded here.
+    pub(crate) fn is_alone(&self) -> bool {
+        matches!(self.database, Opened::Sqlite(_))
     }
 
     /// Stops everything that it started. Runs are gone on with by the next hub.

@@ -1,11 +1,13 @@
 //! The hub of a home: one that runs already, or one that this process runs and serves.
 
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use runyard::{ActionError, Code};
 use runyard_server::Hub as HubApi;
 use runyard_surfaces::http::{Launch, LaunchError};
+use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -59,6 +61,21 @@ impl AnyHub {
     /// Whether it is in this process.
     pub(crate) fn is_here(&self) -> bool {
         self.here.is_some()
+    }
+
+    /// Says where people read it that nobody goes on with a run: it is not at its end, and this hub goes with the command.
+    pub(crate) async fn say_if_left(&self, run: &str) {
+        // On a shared store another hub may have it.
+        if !self.here.as_ref().is_some_and(|here| here.hub.is_alone()) {
+            return;
+        }
+        let shown = self.client.invoke("run_show", json!({"id": run}), false, None).await;
+        let Ok(Ok(shown)) = shown.map(|envelope| envelope.outcome) else { return };
+        if let Some("completed" | "failed" | "cancelled") | None = shown["run"]["state"].as_str() {
+            return;
+        }
+        let line = "No hub is running, so nothing goes on with this run: start one with \"runyard up\".";
+        let _ = writeln!(std::io::stderr(), "{line}");
     }
 
     /// Stops it if it goes with this command.
