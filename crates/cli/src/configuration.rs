@@ -25,7 +25,7 @@ use runyard_domain::{AgentProfile, BackendProfile, Preparation};
 
 pub(crate) use self::environment::{Environment, Flags};
 use self::layers::Layers;
-pub(crate) use self::layers::{Ignored, Values};
+pub(crate) use self::layers::{Ignored, Values, Why};
 pub(crate) use self::origin::{Origin, Place, Sourced};
 use self::problem::Hint;
 pub(crate) use self::problem::{ConfigurationProblems, Fault, Problem};

@@ -11,6 +11,7 @@ pub(crate) mod lasting;
 mod review;
 mod show;
 pub(crate) mod typed;
+mod untrusted;
 
 pub(crate) use self::follow::{Applying, for_somebody_else, from_here, to_the_end};
 pub(crate) use self::show::asked;
@@ -109,6 +110,7 @@ async fn run(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     let shown = Shown::asked_for(&matches);
     let interrupts = Interrupts::listen();
     let detach = matches.get_flag("detach");
+    untrusted::say_what_does_not_count(&home, &matches, shown);
     let mut hub = match detach {
         true => lasting(&home).await?,
         false => AnyHub::get(&home, Stay::WithCommand).await?,

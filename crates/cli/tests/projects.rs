@@ -67,6 +67,40 @@ fn j06_a_project_narrows_the_runs_in_its_workspace_without_being_trusted() {
 }
 
 #[test]
+fn j06_what_of_a_project_does_not_count_is_said_before_its_run() {
+    let yard = Yard::new(&format!("{ALLOW}[agent.demo]\npreset = \"strict\"\nsandbox = \"none\"\n"));
+    let said = "The project's runyard.toml is not trusted, so this does not count: ";
+    let ran = yard.run(&["run", "look around", "--keep", "--approval", "never", "--output", "text"]);
+    let line =
+        ran.stderr.lines().find(|line| line.starts_with(said)).unwrap_or_else(|| panic!("{}", ran.stderr));
+    assert!(line.contains("policy.rule") && line.ends_with("See \"runyard trust\"."), "{line}");
+    assert!(!line.contains("agent.demo.preset"), "what narrows counts: {line}");
+    // From elsewhere it is the workspace that is looked at; what is no longer for people is left as it is.
+    let place = yard.folder.to_str().unwrap();
+    let elsewhere =
+        ["run", "look around", "--keep", "--approval", "never", "--workspace", place, "--output", "text"];
+    assert!(yard.home.run(elsewhere).stderr.contains(said));
+    assert_eq!(
+        yard.run(&["run", "look around", "--keep", "--approval", "never", "--output", "json"]).stderr,
+        ""
+    );
+    let talked = Ran::of(
+        yard.home
+            .command(["chat", "hello", "--approval", "never", "--output", "text"])
+            .current_dir(&yard.folder),
+    );
+    assert!(talked.stderr.contains(said), "{}", talked.stderr);
+
+    yard.run(&["trust", "--confirm"]).data();
+    assert!(
+        !yard
+            .run(&["run", "look around", "--keep", "--approval", "never", "--output", "text"])
+            .stderr
+            .contains(said)
+    );
+}
+
+#[test]
 fn j06_a_project_widens_nothing_until_a_person_trusts_it_and_then_that_is_in_the_audit() {
     let yard = Yard::new(ALLOW);
     assert_eq!(yard.judged(), "ask");

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::follow::{Applying, Following, LEFT, Outcome, exit_code, said};
 use super::typed::can_ask;
+use super::untrusted::say_what_does_not_count;
 use super::{Shown, create_from, data, flag, flags, input};
 use crate::approvals::milliseconds;
 use crate::elsewhere::fresh_key;
@@ -58,6 +59,7 @@ async fn chat(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
         shown = Shown::Words;
     }
     let interrupts = Interrupts::listen();
+    say_what_does_not_count(&home, &matches, shown);
     let mut hub = AnyHub::get(&home, Stay::WithCommand).await?;
     let outcome = {
         let following = Following::new(&home, &mut hub, shown, Applying::Asked, &interrupts);
