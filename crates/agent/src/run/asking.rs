@@ -30,17 +30,26 @@ struct Unanswered {
     said: bool,
     /// What last went wrong with a model.
     last: Option<Code>,
+    /// Where no model was asked: one that is left alone, and what failed before.
+    left_alone: Option<(String, Code)>,
 }
 
 impl From<Unanswered> for Halt {
-    fn from(Unanswered { error, last, .. }: Unanswered) -> Self {
-        match (error, last) {
+    fn from(Unanswered { error, last, left_alone, .. }: Unanswered) -> Self {
+        match (error, left_alone, last) {
             // That nobody is left says less than why the last of them is not.
-            (error @ InferenceExecutionError::AllModelsUnavailable, Some(last)) => {
+            (error @ InferenceExecutionError::AllModelsUnavailable, _, Some(last)) => {
                 let message = format!("{error}; the last one failed with {}", last.as_str());
                 Halt::Failed { code: error.code(), message }
             }
-            (error, _) => error.into(),
+            (error @ InferenceExecutionError::AllModelsUnavailable, Some((model, failed)), None) => {
+                let failed = failed.as_str();
+                let message = format!(
+                    "{error}; {model} is left alone for a while, since it failed too often in a row, last with {failed}"
+                );
+                Halt::Failed { code: error.code(), message }
+            }
+            (error, ..) => error.into(),
         }
     }
 }
@@ -100,6 +109,7 @@ impl Course {
         if let Err(error) = self.follow(&mut turn).await {
             let partial = turn.partial();
             let last = turn.last_error().map(InferenceExecutionError::code);
+            let left_alone = turn.left_alone().map(|(model, failed)| (model.to_owned(), failed));
             self.usage = sum(self.usage, partial.usage);
             // What clients saw is what is stored, also of an answer that came to nothing.
             let said = !partial.message.said().is_empty();
@@ -117,9 +127,10 @@ impl Course {
                     self.tell(AgentEvent::Inference(update)).await;
                 }
             }
-            return Err(Unanswered { error, said, last });
+            return Err(Unanswered { error, said, last, left_alone });
         }
-        let answer = turn.into_answer().map_err(|error| Unanswered { error, said: false, last: None })?;
+        let unanswered = |error| Unanswered { error, said: false, last: None, left_alone: None };
+        let answer = turn.into_answer().map_err(unanswered)?;
         self.usage = sum(self.usage, answer.usage);
         let calls: Vec<ToolCall> = answer.message.tool_calls().cloned().collect();
         let Stored { whole, pieces } = stored(self.parts.checkpoint.as_ref(), answer.message);

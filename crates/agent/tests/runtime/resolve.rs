@@ -264,7 +264,10 @@ async fn d07_agents_of_one_runtime_share_the_circuit_breaker_of_a_model() {
     let before = asked(&model);
     let outcome = runtime.run(RunRequest::new("b", "t", "hi")).await.unwrap();
     assert_eq!(asked(&model), before, "the breaker is open for the other agent too");
-    assert!(format!("{:?}", outcome.reason).contains("AllModelsUnavailable"), "{:?}", outcome.reason);
+    let TerminationReason::Failed { code, message } = outcome.reason else { panic!("{:?}", outcome.reason) };
+    assert_eq!(code, Code::InferenceAllModelsUnavailable);
+    let said = "no model is available; scripted is left alone for a while, since it failed too often in a row, last with inference.provider";
+    assert_eq!(message, said);
 }
 
 // clause: D07, D09

@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use runyard_domain::Code;
+
 use super::breaker::{Breaker, BreakerPolicy, Health, Refused, Standing, Ticket};
 use super::clock::{Clock, SystemClock};
 use super::{InferenceExecutionError, Model};
@@ -48,12 +50,14 @@ impl Default for Breakers {
 pub struct SharedBreaker {
     breaker: Arc<Mutex<Breaker>>,
     clock: Arc<dyn Clock>,
+    /// What the last failure that counted was, whoever's it was.
+    failed: Arc<Mutex<Option<Code>>>,
 }
 
 impl SharedBreaker {
     /// A closed breaker.
     pub fn new(policy: &BreakerPolicy, clock: Arc<dyn Clock>) -> Self {
-        SharedBreaker { breaker: Arc::new(Mutex::new(Breaker::new(policy))), clock }
+        SharedBreaker { breaker: Arc::new(Mutex::new(Breaker::new(policy))), clock, failed: Arc::default() }
     }
 
     /// Leave to ask the model once.
@@ -70,6 +74,11 @@ impl SharedBreaker {
     pub fn refuses(&self) -> Option<Refused> {
         let now = self.clock.now();
         self.locked().refuses(now)
+    }
+
+    /// What last failed of all that was asked of the model, by whoever shares this.
+    pub fn last_failure(&self) -> Option<Code> {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where it stands.
@@ -100,7 +109,12 @@ impl Permit {
 
     /// The model did not answer, or not to the end. Whether that counts is the error's to say.
     pub fn failed(mut self, error: &InferenceExecutionError) {
-        self.settle(Health::of(error));
+        let health = Health::of(error);
+        if health == Health::Ill {
+            let mut failed = self.breaker.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            *failed = Some(error.code());
+        }
+        self.settle(health);
     }
 
     fn settle(&mut self, health: Health) {

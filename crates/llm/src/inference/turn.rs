@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use runyard_domain::Code;
 use tokio_util::sync::CancellationToken;
 
 use self::spent::Spent;
@@ -151,6 +152,13 @@ impl Turn {
     /// What last went wrong with a model, also when it went well in the end or the turn's own error is another.
     pub fn last_error(&self) -> Option<&InferenceExecutionError> {
         self.last_error.as_ref()
+    }
+
+    /// The first of the models that is left alone, and what last failed of all that was asked of it, also for others.
+    pub fn left_alone(&self) -> Option<(&str, Code)> {
+        let members = self.inference.pool().members().iter();
+        let mut left_alone = members.filter(|member| member.breaker().refuses().is_some());
+        left_alone.find_map(|member| Some((member.name(), member.breaker().last_failure()?)))
     }
 
     /// As [`next`](Self::next).
