@@ -6,11 +6,13 @@
 mod git;
 mod paths;
 mod programs;
+mod push;
 
 use super::command::{Opening, SimpleCommand, Word};
 use super::rule::RuleKind;
 
 pub(super) use programs::{is_network, is_recursive, raises_rights, runs_code};
+pub(super) use push::to_anywhere;
 
 /// One thing that a command does.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -61,16 +61,14 @@ pub(super) fn deeds(command: &SimpleCommand, deeds: &mut Vec<Deed>) {
     let named = ["git", subcommand];
     match subcommand {
         "commit" | "merge" | "cherry-pick" | "revert" | "am" | "rebase" | "commit-tree" => {
-            let message = git.arguments().iter().skip_while(|word| !word.text().starts_with("-m")).nth(1);
-            let message = message.cloned().unwrap_or(Word::Literal(String::new()));
+            let told = super::paths::values(command, "m", &["--message"]);
+            // Else it comes from a file, an editor or another commit.
+            let message = told.into_iter().next().unwrap_or(Word::Expanding("\"$message\"".to_owned()));
             deeds.push(Deed::words(RuleKind::GitCommit, vec![message], &named));
         }
         "push" | "send-pack" | "http-push" | "send-email" => {
-            let nothing = || Word::Literal(String::new());
-            let mut operands = operands(&git).cloned();
-            let remote = operands.next().unwrap_or_else(nothing);
-            let branch = operands.next().unwrap_or_else(nothing);
-            deeds.push(Deed::words(RuleKind::GitPush, vec![remote, branch], &named));
+            let pushed = super::push::pushed(&git).into_iter();
+            deeds.extend(pushed.map(|words| Deed::words(RuleKind::GitPush, words.to_vec(), &named)));
         }
         "config" => {
             let file = configured(git.arguments());

@@ -166,7 +166,7 @@ fn copied(command: &SimpleCommand, operands: &[&Word]) -> Vec<Word> {
 }
 
 /// The values of options: of a letter, attached or the next word, or of a long option, also shortened.
-fn values(command: &SimpleCommand, letters: &str, long: &[&str]) -> Vec<Word> {
+pub(super) fn values(command: &SimpleCommand, letters: &str, long: &[&str]) -> Vec<Word> {
     let mut values = Vec::new();
     for (at, word) in command.arguments.iter().enumerate() {
         let text = word.text();

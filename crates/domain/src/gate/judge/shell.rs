@@ -2,7 +2,7 @@
 
 use super::{Because, Beyond, Clause, Judge, Note, Part, Verdict, names};
 use crate::gate::command::{Assignment, Git, Launched, Opening, SimpleCommand, Word, parse};
-use crate::gate::deeds::{Deed, Object, Touch, deeds, runs_code};
+use crate::gate::deeds::{Deed, Object, Touch, deeds, runs_code, to_anywhere};
 use crate::gate::paths::{Spot, locate, protected};
 use crate::gate::pattern::{Fit, Pattern, wildcard};
 use crate::gate::risk::{self, Risk};
@@ -251,7 +251,12 @@ fn fit_deed(pattern: &Pattern, deed: &Deed, places: &Places, effect: Effect) -> 
         (Object::Host(Some(host)), _) => Fit::of(pattern.matches_host(host)),
         (Object::Host(None), _) if pattern.text() == "*" => Fit::Yes,
         (Object::Host(None), _) => Fit::Maybe,
-        (Object::Words(words), _) => pattern.fits_words(words),
+        (Object::Words(words), _) => {
+            let restricts = effect != Effect::Allow && deed.kind == RuleKind::GitPush;
+            let anywhere = restricts.then(|| to_anywhere(words)).flatten();
+            let there = anywhere.map_or(Fit::No, |words| pattern.fits_words(&words));
+            pattern.fits_words(words).max(there)
+        }
         (Object::Path { .. }, Some(globs)) if effect != Effect::Allow => {
             let may = |spot: &Spot| !matches!(spot, Spot::Inside(path) if !pattern.may_meet(path));
             if globs.iter().any(may) { Fit::Maybe } else { Fit::No }
