@@ -254,6 +254,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn b07_what_a_wanted_policy_leaves_out_is_the_profiles_but_for_what_is_each_runs_own() {
+        let scope = SecretScope { provider_credentials: Vec::new() };
+        let profile = ExecutionPolicy {
+            sandbox: Sandbox::ReadOnly,
+            network: Network::Deny,
+            approval: Approval::Never,
+            timeout_ms: 1,
+            idle_ms: 2,
+            keep_open_ms: Some(3),
+            budget: Some(Budget { tokens: Some(4), ..Budget::default() }),
+            changes: Changes::Keep,
+            secret_scope: Some(scope),
+        };
+        let left_out = WantedExecution::default().of(&profile);
+        let own = ExecutionPolicy { keep_open_ms: None, budget: None, secret_scope: None, ..profile.clone() };
+        assert_eq!(left_out, own);
+        assert_eq!(WantedExecution::from(profile.clone()).of(&ExecutionPolicy::default()), profile);
+    }
+
+    #[test]
     fn c11_an_execution_policy_rules_out_what_it_does_not_allow_and_nothing_else() {
         let text = str::to_owned;
         let writes = [

@@ -181,6 +181,13 @@ fn what_a_row_holds_is_bounded() {
     let long = "é".repeat(16 * 1024);
     let run = after(running(), [("run.message.completed", json!({"item": "m1", "text": long}))]);
     assert_eq!((run.response.len(), run.response.chars().count()), (16 * 1024, 8 * 1024));
+
+    let whole = |number: usize| {
+        let (name, summary) = (format!("call-{number:03}"), "x".repeat(4 * 1024));
+        ("run.tool.call", json!({"call": name, "tool": "shell", "summary": summary, "idempotent": false}))
+    };
+    let run = after(running(), (0..64).map(whole));
+    assert!(run.open_steps.values().all(|step| step.summary.len() == 4 * 1024), "exactly so many bytes");
 }
 
 /// What is said into a turn is on its way until the agent has it, or the turn is over. Logs of before that hold none of it.

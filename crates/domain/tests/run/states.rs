@@ -357,6 +357,26 @@ fn c02_a_note_is_taken_in_every_state_but_the_last_ones_and_moves_none() {
 }
 
 #[test]
+fn c05_each_check_is_missed_by_its_name() {
+    let all = CHECKED.map(str::to_owned).to_vec();
+    let found = || CHECKED.map(|check| (check.to_owned(), "fine".to_owned()));
+    assert_eq!(Preparing { checks: all.clone() }.lacks(), None);
+    assert_eq!(Started { checks: found().into(), ..started() }.lacks(), None);
+    for check in CHECKED {
+        let mut checks = all.clone();
+        checks.retain(|named| named != check);
+        assert_eq!(Preparing { checks }.lacks(), Some(check));
+        for said in [None, Some(""), Some(" ")] {
+            let mut checks = BTreeMap::from(found());
+            checks.remove(check);
+            checks.extend(said.map(|said| (check.to_owned(), said.to_owned())));
+            assert_eq!(Started { checks, ..started() }.lacks(), Some(check), "{said:?}");
+        }
+    }
+    assert_eq!(Preparing { checks: Vec::new() }.lacks(), Some("workspace"));
+}
+
+#[test]
 fn c12_needs_approval_lasts_while_any_is_open() {
     let (_, mut events) = states().remove(4);
     events.extend([requested(1), requested(2), resolved(1, Resolution::Approved)]);
