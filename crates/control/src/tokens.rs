@@ -87,7 +87,7 @@ struct Create {
     /// Whose it is, or what for: the name that its holder acts under.
     #[schemars(length(min = 1, max = 64))]
     name: String,
-    /// What its holder may do: all of them look; an operator has runs, an approver decides what they ask, an admin does both.
+    /// What its holder may do: all of them look; an operator has runs, an approver decides what they ask, an admin does everything.
     role: RoleWord,
     /// When it stops to let anybody in (RFC 3339); never without it.
     expires: Option<String>,

@@ -16,6 +16,7 @@ mod defaults;
 mod edges;
 mod everyday;
 mod paths;
+mod pushing;
 mod rules;
 mod sed;
 mod shell;

@@ -180,9 +180,20 @@ fn c14_each_end_of_an_approval_is_what_became_of_the_changes() {
     };
     let approved = after(Some(waiting()), [resolved(ASKED, "approved")]);
     assert_eq!(failed(approved.clone()), ApplyStatus::Failed);
-    let applying = json!({"approvalId": ASKED, "digest": "part"});
-    assert_eq!(failed(after(Some(approved), [("run.applying", applying)])), ApplyStatus::Failed);
+    let applying = || ("run.applying", json!({"approvalId": ASKED, "digest": "part"}));
+    let applied = || ("run.applied", json!({"approvalId": ASKED, "digest": "part"}));
+    assert_eq!(failed(after(Some(approved.clone()), [applying()])), ApplyStatus::Failed);
     assert_eq!(failed(waiting()), ApplyStatus::Proposed, "nobody had tried");
+
+    let cancelled = |run: Run| {
+        let metrics = json!({"wallMs": 1, "activeMs": 1});
+        let cancelled = json!({"by": {"id": "ada", "kind": "person"}, "reason": "r", "metrics": metrics});
+        status(&after(Some(run), [("run.cancelled", cancelled)]))
+    };
+    assert_eq!(cancelled(waiting()), ApplyStatus::Proposed);
+    assert_eq!(cancelled(approved.clone()), ApplyStatus::Approved, "nothing was written");
+    assert_eq!(cancelled(after(Some(approved.clone()), [applying()])), ApplyStatus::Failed);
+    assert_eq!(cancelled(after(Some(approved), [applying(), applied()])), ApplyStatus::Applied);
 }
 
 #[test]

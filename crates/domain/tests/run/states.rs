@@ -357,6 +357,18 @@ fn c02_a_note_is_taken_in_every_state_but_the_last_ones_and_moves_none() {
 }
 
 #[test]
+fn c13_only_what_is_being_applied_is_said_to_be_applied() {
+    let (name, applying) = states().into_iter().find(|(name, _)| *name == "applying").unwrap();
+    let run = fold(&applying).unwrap();
+    let of = |number| {
+        RunEvent::Applied(Applied { approval_id: approval(number), digest: "d".into(), commit: None })
+    };
+    assert_eq!(run.state.apply(&of(1)).unwrap().name(), "running", "{name}");
+    let illegal = Illegal::Approval { event: "run.applied", approval: approval(2) };
+    assert_eq!(run.state.apply(&of(2)), Err(illegal));
+}
+
+#[test]
 fn c05_each_check_is_missed_by_its_name() {
     let all = CHECKED.map(str::to_owned).to_vec();
     let found = || CHECKED.map(|check| (check.to_owned(), "fine".to_owned()));

@@ -1572,7 +1572,7 @@ export interface TokenCreateInput {
   name: string;
   /**
    * What its holder may do: all of them look; an operator has runs, an approver decides what they ask, an admin does
-   * both.
+   * everything.
    */
   role: RoleWord;
   /** When it stops to let anybody in (RFC 3339); never without it. */
