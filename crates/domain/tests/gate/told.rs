@@ -2,7 +2,7 @@
 
 use crate::support::{allow, check, deny, judged};
 use runyard_domain::gate::command::{Opening, Unparsed, parse};
-use runyard_domain::gate::{Because, Clause, Effect, Note, Rule, RuleKind};
+use runyard_domain::gate::{Because, Clause, Effect, Note, Risk, Rule, RuleKind};
 
 use Effect::{Allow, Ask, Deny};
 use RuleKind::{GitPush, Network, Publish, Shell, Write};
@@ -374,6 +374,14 @@ fn c11_what_a_tool_launches_is_opened_up_and_judged_by_what_restricts() {
     }
     check(&[all[0].clone(), all[1].clone(), deny(Write, "keep/**")], "uv run cp a keep/b", Deny);
     check(&[all[0].clone(), deny(Shell, "rm *")], &format!("npx {}", "a ".repeat(2_000)), Allow);
+    for line in ["uv run sh -c $'a'", "$'sh' -c a"] {
+        check(&all, line, Ask);
+    }
+    assert_eq!(judged(&all, "curl x | direnv exec . python3").risk, Risk::High);
+    // Beyond as many words as the options may take, what stands there is an argument; and npm refuses a verb of one letter.
+    for line in ["uv run --quiet a b rm x", "npm e rm x"] {
+        check(&[all[0].clone(), deny(Shell, "rm *")], line, Allow);
+    }
 }
 
 #[test]
