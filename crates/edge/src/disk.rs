@@ -35,7 +35,9 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// What runs take that nobody works on.
+    /// What runs take that are over: it grows no more, and is not looked at again until there is too much.
+    over: HashMap<RunId, u64>,
+    /// What others take that nobody works on at the moment.
     bytes: HashMap<RunId, u64>,
     /// Runs that are left as they are until somebody keeps what they changed.
     left: HashSet<RunId>,
@@ -111,6 +113,7 @@ impl Disk {
             let collected = collecting.collect(run, stop);
             let mut known = shared.known.lock().unwrap_or_else(PoisonError::into_inner);
             known.bytes.remove(&run);
+            known.over.remove(&run);
             let needs_a_person = |kept: &Kept| {
                 matches!(kept, Kept::Unarchived { .. } | Kept::NotInPatch { .. } | Kept::Aside { .. })
             };
@@ -134,9 +137,34 @@ impl Shared {
     fn look(&self, looked_at: &HashSet<RunId>) -> io::Result<(u64, Option<RunId>)> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let runs = usage::runs(&self.home)?;
-        let mut still = HashMap::with_capacity(runs.len());
+        let mut all = self.count(&mut known, &runs)?;
+        if all > self.bytes_max {
+            // Somebody else may have collected some of them.
+            known.over.clear();
+            all = self.count(&mut known, &runs)?;
+        }
+        if all <= self.bytes_max {
+            return Ok((all, None));
+        }
+        let may_go = |run: &RunId| {
+            let places = Places::of(&self.home, *run);
+            is_over(&places)
+                && places.checkout().is_dir()
+                && !known.left.contains(run)
+                && !looked_at.contains(run)
+        };
+        Ok((all, runs.into_iter().find(may_go)))
+    }
+
+    /// Counts what these runs take, which are all that there are. It costs little for those that are known to be over.
+    fn count(&self, known: &mut Known, runs: &[RunId]) -> io::Result<u64> {
+        let mut still = HashMap::new();
         let mut all = 0;
-        for run in &runs {
+        for run in runs {
+            if let Some(bytes) = known.over.get(run) {
+                all += bytes;
+                continue;
+            }
             let places = Places::of(&self.home, *run);
             // Nobody works there, so nothing grows; somebody else may have collected it.
             let at_rest = places.alone()?.is_some();
@@ -145,21 +173,23 @@ impl Shared {
                 _ => usage::of_run(&places)?,
             };
             all += bytes;
-            if at_rest {
+            if at_rest && is_over(&places) {
+                known.over.insert(*run, bytes);
+            } else if at_rest {
                 still.insert(*run, bytes);
             }
         }
         known.bytes = still;
-        if all <= self.bytes_max {
-            return Ok((all, None));
+        if known.over.len() > runs.len() {
+            let there: HashSet<&RunId> = runs.iter().collect();
+            known.over.retain(|run, _| there.contains(run));
         }
-        let is_over = |run: &RunId| {
-            let places = Places::of(&self.home, *run);
-            let ended = places.owner().is_ok_and(|owner| owner.is_some_and(|owner| owner.ended_at.is_some()));
-            ended && places.checkout().is_dir() && !known.left.contains(run) && !looked_at.contains(run)
-        };
-        Ok((all, runs.into_iter().find(is_over)))
+        Ok(all)
     }
+}
+
+fn is_over(places: &Places) -> bool {
+    places.owner().is_ok_and(|owner| owner.is_some_and(|owner| owner.ended_at.is_some()))
 }
 
 #[cfg(test)]
@@ -212,6 +242,37 @@ mod tests {
         drop(session);
         disk.make_room(&workspaces, &living).await.unwrap();
         assert!(!runs[0].checkout().exists());
+    }
+
+    #[test]
+    fn what_runs_take_that_are_over_is_looked_at_again_only_when_it_is_too_much() {
+        const MIB: u64 = 1024 * 1024;
+        let home = tempfile::tempdir().unwrap();
+        let runs = ended(home.path(), 3);
+        let last = runs[2].directory().with_extension("aside");
+        fs::rename(runs[2].directory(), &last).unwrap();
+        let disk = Disk::new(home.path(), 8 * MIB);
+        let look = || disk.0.look(&HashSet::new()).unwrap();
+        let (before, none) = look();
+        let sizes = |runs: &[Places]| -> u64 {
+            runs.iter().map(|run| usage::size_of_directory(run.directory()).unwrap()).sum()
+        };
+        assert_eq!((before, none), (sizes(&runs[..2]), None));
+        // Not though somebody looks at them, and not though they were tampered with.
+        let session = File::open(runs[0].directory()).unwrap();
+        session.lock_shared().unwrap();
+        fs::write(runs[0].directory().join("more"), vec![7; 2 * 1024 * 1024]).unwrap();
+        assert_eq!(look(), (before, None));
+        drop(session);
+        // What somebody else collected is gone by then.
+        fs::remove_dir_all(runs[1].checkout()).unwrap();
+        assert_eq!(look(), (before, None));
+        fs::rename(&last, runs[2].directory()).unwrap();
+        let tight = Disk::new(home.path(), 3 * MIB);
+        tight.0.known.lock().unwrap().over.insert(runs[1].owner().unwrap().unwrap().run, 4 * MIB);
+        let (all, oldest) = tight.0.look(&HashSet::new()).unwrap();
+        assert_eq!(all, sizes(&runs), "all of it was counted anew");
+        assert_eq!(oldest, Some(runs[0].owner().unwrap().unwrap().run), "and what may go is what is there");
     }
 
     #[tokio::test]
