@@ -374,7 +374,7 @@ fn c11_what_a_tool_launches_is_opened_up_and_judged_by_what_restricts() {
     }
     check(&[all[0].clone(), all[1].clone(), deny(Write, "keep/**")], "uv run cp a keep/b", Deny);
     check(&[all[0].clone(), deny(Shell, "rm *")], &format!("npx {}", "a ".repeat(2_000)), Allow);
-    for line in ["uv run sh -c $'a'", "$'sh' -c a"] {
+    for line in ["uv run sh -c $'a'", "$'sh' -c a", "xargs -a b sh -c $'a'", "find . -exec sh -c $'a' \\;"] {
         check(&all, line, Ask);
     }
     assert_eq!(judged(&all, "curl x | direnv exec . python3").risk, Risk::High);
