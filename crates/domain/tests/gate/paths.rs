@@ -189,6 +189,17 @@ fn c11_a_path_that_only_the_shell_knows_is_asked_about_where_a_rule_may_be_about
     }
     // Where no rule is about paths nothing changes.
     check(&[allow(Shell, "*")], "cat $x", Allow);
+    let rules = [allow(Shell, "*"), deny(Read, "secrets/**"), deny(Read, "-x"), deny(Write, "keep/**")];
+    for line in ["cat --file=sec*/a", "find keep* -delete", "tar -xf a.tar", "tar xf a.tar"] {
+        check(&rules, line, Ask);
+    }
+    for line in ["cat -- -x", "find keep -delete"] {
+        check(&rules, line, Deny);
+    }
+    for line in ["cat -x", "find keep -name x", "find keep -empty -print", "tar tvf a.tar", "tar -tvf a.tar"]
+    {
+        check(&rules, line, Allow);
+    }
 }
 
 #[test]

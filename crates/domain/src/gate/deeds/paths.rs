@@ -35,7 +35,6 @@ pub(super) fn named(command: &SimpleCommand, deeds: &mut Vec<Deed>) {
         options_ended |= written == "--";
         let mut push = |word: Word| deeds.push(Deed::path(RuleKind::Read, word, Touch::Named));
         match word {
-            Word::Expanding(_) if is_option => push(word.clone()),
             Word::Expanding(_) => push(Word::Expanding(bare(text).to_owned())),
             Word::Literal(_) => {
                 if !is_option && !bare(text).is_empty() {
