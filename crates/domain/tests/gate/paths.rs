@@ -196,8 +196,14 @@ fn c11_a_path_that_only_the_shell_knows_is_asked_about_where_a_rule_may_be_about
     for line in ["cat -- -x", "find keep -delete"] {
         check(&rules, line, Deny);
     }
-    for line in ["cat -x", "find keep -name x", "find keep -empty -print", "tar tvf a.tar", "tar -tvf a.tar"]
-    {
+    for line in [
+        "cat -x",
+        "find keep -name x",
+        "find keep -empty -print",
+        "tar tvf a.tar",
+        "tar -tvf a.tar",
+        "tar c keep/a",
+    ] {
         check(&rules, line, Allow);
     }
 }
