@@ -203,6 +203,7 @@ fn c11_a_path_that_only_the_shell_knows_is_asked_about_where_a_rule_may_be_about
         "tar tvf a.tar",
         "tar -tvf a.tar",
         "tar c keep/a",
+        "cp -- keep/a b",
     ] {
         check(&rules, line, Allow);
     }
