@@ -253,6 +253,9 @@ fn c11_what_cannot_be_known_is_denied_if_it_mentions_a_denied_program() {
     check(std::slice::from_ref(&everything), "case x in esac", Deny);
     check(std::slice::from_ref(&everything), "", Deny);
     check(&[Rule::new(Deny, RuleKind::Any, None).unwrap()], "a", Deny);
+    // A rule about every command is about these too, and says so itself.
+    let all = judged(&[Rule::new(Deny, Shell, None).unwrap()], "a $((1$");
+    assert!(all.effect == Deny && matches!(all.because, Because::Rule { .. }), "{all}");
 }
 
 #[test]

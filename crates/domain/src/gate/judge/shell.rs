@@ -257,7 +257,8 @@ fn fit_deed(pattern: &Pattern, deed: &Deed, places: &Places, effect: Effect) -> 
             let there = anywhere.map_or(Fit::No, |words| pattern.fits_words(&words));
             pattern.fits_words(words).max(there)
         }
-        (Object::Path { .. }, Some(globs)) if effect != Effect::Allow => {
+        // What allows must be sure of the path, so either answer is none for it.
+        (Object::Path { .. }, Some(globs)) => {
             let may = |spot: &Spot| !matches!(spot, Spot::Inside(path) if !pattern.may_meet(path));
             if globs.iter().any(may) { Fit::Maybe } else { Fit::No }
         }
