@@ -20,6 +20,7 @@ fn c11_a_rule_about_pushing_is_about_each_branch_however_it_is_written() {
         "git push origin heads/main",
         "git push -o ci.skip origin main",
         "git push -fo ci.skip origin main",
+        "git push -ofoo origin main",
         "git push --push-option ci.skip origin main",
         "git push --push-o=x origin main",
         "git push --repo x origin main",

@@ -53,8 +53,8 @@ impl Said {
                     };
                     repository = if *option == "--repo" { value } else { repository };
                 }
-            } else if text.ends_with('o') {
-                // An option for the other side, and its value.
+            } else if text.find('o') == Some(text.len() - 1) {
+                // An option for the other side, whose value is not attached.
                 words.next();
             }
         }
