@@ -273,6 +273,7 @@ async fn policy_test(input: Test, ctx: &Context) -> Result<Judged, ActionError> 
         None => Asker::of_agent(&engine, input.agent, input.workspace).await?,
     };
     let mut policy = stricter(engine.policy(), asker.preset);
+    policy.take_away(|rule| asker.rules_used.iter().any(|used| used == rule));
     policy.stored.extend(tried);
     let subject = Subject {
         agent: &asker.agent,
@@ -310,6 +311,8 @@ struct Asker {
     run: Option<(RunId, SessionId)>,
     preset: Preset,
     execution: ExecutionPolicy,
+    /// The rules for one time that the run used up.
+    rules_used: Vec<String>,
 }
 
 impl Asker {
@@ -328,7 +331,8 @@ impl Asker {
         // As it counts there: the workspace's own configuration may narrow it.
         let agent = engine.agent_in(&workspace, &agent.id).await.map_err(failing)?;
         let (preset, execution) = (agent.preset, agent.execution_policy.clone());
-        Ok(Asker { agent: agent.id.clone(), workspace: workspace.label, run: None, preset, execution })
+        let (agent, workspace) = (agent.id.clone(), workspace.label);
+        Ok(Asker { agent, workspace, run: None, preset, execution, rules_used: Vec::new() })
     }
 
     /// The agent of a run, as far as the caller may see it.
@@ -354,6 +358,7 @@ impl Asker {
             run: Some((run.id, created.session_id)),
             preset: if strict { Preset::Strict } else { Preset::Default },
             execution: created.execution_policy,
+            rules_used: run.rules_used,
         })
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! What waits is kept as the backend made it, with its digest: a decision is handed over only for exactly that.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use runyard_backend::link::Report;
 use runyard_backend::{Answer, Sight};
@@ -37,6 +37,8 @@ pub(crate) struct Judge {
     pub(crate) preset: Preset,
     pub(crate) execution: ExecutionPolicy,
     pub(crate) policies: Arc<Policies>,
+    /// The rules for one time in each run that this one used up.
+    pub(crate) used: Arc<Mutex<BTreeSet<String>>>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -194,7 +196,7 @@ impl Judge {
                 return denied(Code::PermissionDenied, "the edge holds no policy");
             };
             let judgement = gate::judge(&policy, &subject, request);
-            if let Some(ruling) = self.acted_on(judgement, &subject) {
+            if let Some(ruling) = self.acted_on(&policy, judgement, &subject) {
                 return ruling;
             }
         }
@@ -202,7 +204,7 @@ impl Judge {
     }
 
     /// What a judgement comes to; none when a rule that it relies on was used up meanwhile.
-    fn acted_on(&self, judgement: Judgement, subject: &Subject<'_>) -> Option<Ruling> {
+    fn acted_on(&self, policy: &Policy, judgement: Judgement, subject: &Subject<'_>) -> Option<Ruling> {
         let reason = judgement.because.to_string();
         let asked = |reason| Ruling::Asked(Why { risk: judgement.risk, reason, notes: notes(&judgement) });
         let mut used: Vec<&str> = judgement.rules_used_up().collect();
@@ -213,7 +215,11 @@ impl Judge {
             (Effect::Allow, []) => Some(Ruling::Allowed { reason, rule_used: None }),
             (Effect::Allow, [rule]) => {
                 let rule_used = Some((*rule).to_owned());
-                self.policies.spend(rule).then_some(Ruling::Allowed { reason, rule_used })
+                let is_first = match policy.is_once_in_each_run(rule) {
+                    true => self.used().insert((*rule).to_owned()),
+                    false => self.policies.spend(rule),
+                };
+                is_first.then_some(Ruling::Allowed { reason, rule_used })
             }
             // A report can name one rule as used up.
             (Effect::Allow, _) if subject.people_may_be_asked => {
@@ -225,13 +231,23 @@ impl Judge {
         }
     }
 
-    /// The policy of the moment with the run's preset; of the two the stricter one.
+    /// The policy of the moment with the run's preset, of the two the stricter one, and without the rules that the run used up.
     fn policy(&self) -> Option<Arc<Policy>> {
         let mut policy = self.policies.current()?;
+        let used = self.used();
+        if !used.is_empty() {
+            Arc::make_mut(&mut policy).take_away(|rule| used.contains(rule));
+        }
         if self.preset == Preset::Strict && policy.preset != Preset::Strict {
             Arc::make_mut(&mut policy).preset = Preset::Strict;
         }
         Some(policy)
+    }
+}
+
+impl Judge {
+    fn used(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -26,11 +26,10 @@ impl Policies {
     pub(crate) fn replace(&self, mut policy: Policy) {
         self.with(|held| {
             let once = |rule: &Rule| rule.scope() == Scope::Once;
-            let all: BTreeSet<&str> =
-                policy.rules.iter().chain(&policy.stored).filter(|rule| once(rule)).map(Rule::id).collect();
+            let all: BTreeSet<&str> = policy.stored.iter().filter(|rule| once(rule)).map(Rule::id).collect();
             // What the hub took away may come again as a new one of the same name.
             held.spent.retain(|id| all.contains(id.as_str()));
-            without(&mut policy, &held.spent);
+            policy.take_away(|rule| held.spent.contains(rule));
             held.policy = Some(Arc::new(policy));
         });
     }
@@ -40,7 +39,7 @@ impl Policies {
         self.with(|held| {
             let first = held.spent.insert(rule.to_owned());
             if first && let Some(policy) = &mut held.policy {
-                without(Arc::make_mut(policy), &held.spent);
+                Arc::make_mut(policy).take_away(|rule| held.spent.contains(rule));
             }
             first
         })
@@ -49,12 +48,6 @@ impl Policies {
     fn with<T>(&self, look: impl FnOnce(&mut Held) -> T) -> T {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
-}
-
-fn without(policy: &mut Policy, spent: &BTreeSet<String>) {
-    let stays = |rule: &Rule| rule.scope() != Scope::Once || !spent.contains(rule.id());
-    policy.rules.retain(stays);
-    policy.stored.retain(stays);
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 //! before the hub has said that what justifies it is durable.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use runyard_backend::failpoint;
@@ -199,6 +199,7 @@ impl Drive {
             preset: if open.approval_policy.preset == "default" { Preset::Default } else { Preset::Strict },
             execution: open.execution_policy.clone(),
             policies: Arc::clone(&edge.policies),
+            used: Arc::new(Mutex::new(open.rules_used.iter().cloned().collect())),
             clock: Arc::clone(&edge.clock),
         };
         let asks = Asks { judge, key: edge.key.clone(), waiting: HashMap::new(), asked: HashSet::new() };

@@ -3,6 +3,7 @@
 //! A call that only looks at the record itself is judged and not recorded unless it is refused: an agent that reads its own log
 //! would else write it without end.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -87,7 +88,11 @@ impl Engine {
             network_is_allowed: false,
             now,
         };
-        judge(policy, &subject, &request(call))
+        let mut policy = Cow::Borrowed(policy);
+        if !run.rules_used.is_empty() {
+            policy.to_mut().take_away(|rule| run.rules_used.iter().any(|used| used == rule));
+        }
+        judge(&policy, &subject, &request(call))
     }
 
     /// Judges the call where the run stands, and records what came of it.
@@ -123,8 +128,8 @@ impl Engine {
             effect => (effect, judgement.because.to_string()),
         };
         let noted = |effect| {
-            let (key, request) = (call.call.clone(), request(call));
-            Fact::from(RunEvent::GateJudged(GateJudged { key, request, effect, reason: reason.clone() }))
+            let (key, request, reason) = (call.call.clone(), request(call), reason.clone());
+            Fact::from(RunEvent::GateJudged(GateJudged { key, request, effect, reason, rule_used: None }))
         };
         let digest = self.call_digest(call)?;
         let awaited = self.awaited();

@@ -224,6 +224,7 @@ impl<'a> Driver<'a> {
                 .unwrap_or_default(),
             stage,
             preparation,
+            rules_used: run.rules_used.clone(),
             work: link_work(run, &self.work),
             start,
             history: last,
@@ -341,7 +342,7 @@ impl<'a> Driver<'a> {
         let late = self.standing.run.state.is_terminal();
         // A rule that holds once is used up before it has served: what dies in between costs a question, not a second use.
         let Checked { reports, refused } = match late {
-            false => self.engine.use_rules(reports).await?,
+            false => self.engine.use_rules(&self.standing.run, reports).await?,
             true => Checked::of(reports),
         };
         let reports = &*reports;

@@ -126,10 +126,11 @@ impl Batch<'_> {
             }
             Report::Log { .. } => self.logged(report),
             Report::Asked { .. } => self.asked(report),
-            Report::Judged { key, request, allowed, reason, .. } => {
+            Report::Judged { key, request, allowed, reason, rule_used } => {
                 let effect = if *allowed { Effect::Allow } else { Effect::Deny };
                 let (key, request, reason) = (key.clone(), request.clone(), reason.clone());
-                self.push(RunEvent::GateJudged(GateJudged { key, request, effect, reason }), None)
+                let judged = GateJudged { key, request, effect, reason, rule_used: rule_used.clone() };
+                self.push(RunEvent::GateJudged(judged), None)
             }
             // They were kept before; the event that refers to them comes behind.
             Report::DiffFiles { .. } | Report::DiffTexts { .. } => Ok(()),

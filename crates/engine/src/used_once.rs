@@ -1,10 +1,12 @@
 //! Rules that hold for one time: used up before what they allow is recorded, and nothing is allowed by one that is gone.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use runyard_backend::Answer;
 use runyard_backend::link::Report;
 use runyard_domain::Code;
+use runyard_domain::run::Run;
 
 use crate::{Engine, InstallationError};
 
@@ -27,17 +29,25 @@ impl<'a> Checked<'a> {
 
 impl Engine {
     /// Uses up the rules by which an edge allowed something for one time. An edge knows only of its own runs: of two edges that use
-    /// the same rule one was first, and the other's request is refused.
+    /// the same rule one was first, and the other's request is refused. A rule of the base serves once in each run, and it is the
+    /// run's log that says so.
     pub(crate) async fn use_rules<'a>(
         &self,
+        run: &Run,
         reports: &'a [Report],
     ) -> Result<Checked<'a>, InstallationError> {
         let mut checked = Checked::of(reports);
         let mut used = false;
+        let mut used_in_run: BTreeSet<&str> = run.rules_used.iter().map(String::as_str).collect();
         for (index, report) in reports.iter().enumerate() {
             let Report::Judged { key, rule_used: Some(rule), .. } = report else { continue };
-            used = true;
-            if self.uses_up(rule).await? {
+            let serves = if self.policy().is_once_in_each_run(rule) {
+                used_in_run.insert(rule)
+            } else {
+                used = true;
+                self.uses_up(rule).await?
+            };
+            if serves {
                 continue;
             }
             let why = format!("{}: {GONE}", Code::PermissionDenied.as_str());

@@ -10,6 +10,7 @@ mod support;
 
 use std::sync::Arc;
 
+use runyard_backend::Answer;
 use runyard_backend::link::{Report, ToEdge};
 use runyard_domain::gate::{
     Effect, OwnRuns, Question, Request, Rule, RuleKind, RuleText, Scope, SideEffects,
@@ -17,7 +18,7 @@ use runyard_domain::gate::{
 use runyard_domain::run::{DecisionScope, Resolution, RunState, Who};
 use runyard_domain::{Actor, Approval, Code, RunId, WantedExecution};
 use runyard_engine::{
-    AgentCall, ApprovalRecord, Decision, Engine, EngineError, NewRun, Resolve, SNOOZE_MS_MAX,
+    AgentCall, ApprovalRecord, BasePolicy, Decision, Engine, EngineError, NewRun, Resolve, SNOOZE_MS_MAX,
 };
 use runyard_store::{Clock, ManualClock, MemoryStore};
 
@@ -336,6 +337,47 @@ async fn c11_what_an_edge_allows_by_a_rule_for_one_time_that_another_used_up_is_
         .map(|event| event["payload"]["effect"].clone())
         .collect();
     assert_eq!(judged, ["allow", "deny"]);
+}
+
+#[tokio::test]
+async fn c11_a_rule_for_one_time_of_the_base_serves_once_in_each_run_whoever_drives_it() {
+    let world = World::default();
+    let (engine, mut edge) = world.hub_and_edge().await;
+    let text = RuleText::new(Effect::Allow, RuleKind::Shell, Some("make"));
+    let once = RuleText { id: Some("make once".to_owned()), scope: Scope::Once, ..text };
+    let base = BasePolicy { rules: vec![once.try_into().unwrap()], ..BasePolicy::default() };
+    engine.rebase(base).await;
+    let allowed = |key: &str| Report::Judged {
+        key: key.to_owned(),
+        request: Request::Shell { command: "make".into(), cwd: ".".into() },
+        allowed: true,
+        reason: "a rule says so".into(),
+        rule_used: Some("make once".into()),
+    };
+    for _ in 0..2 {
+        let run = engine.create_run(new_run("x"), &person()).await.unwrap().standing.run.id;
+        let open = loop {
+            if let ToEdge::Open(open) = answered(&mut edge).await {
+                break *open;
+            }
+        };
+        assert_eq!(open.rules_used, Vec::<String>::new());
+        edge.recorded(&open, 1, vec![Report::Accepted]).await;
+        edge.recorded(&open, 2, vec![preparing()]).await;
+        edge.recorded(&open, 3, vec![started()]).await;
+        // Twice in one batch and once in another: the first alone is what the rule is for.
+        edge.report(&open, 4, vec![allowed("first"), allowed("second")]).await;
+        let ToEdge::Recorded { granted, .. } = answered(&mut edge).await else { panic!("it is recorded") };
+        let refused = |key: &str, granted: &[(String, Answer)]| match granted {
+            [(name, answer)] => name == key && !answer.approved,
+            _ => false,
+        };
+        assert!(refused("second", &granted), "{granted:?}");
+        edge.report(&open, 5, vec![allowed("third")]).await;
+        let ToEdge::Recorded { granted, .. } = answered(&mut edge).await else { panic!("it is recorded") };
+        assert!(refused("third", &granted), "{granted:?}");
+        assert_eq!(engine.run(run).await.unwrap().run.rules_used, ["make once"]);
+    }
 }
 
 #[tokio::test]

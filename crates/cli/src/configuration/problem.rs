@@ -70,10 +70,13 @@ pub(crate) enum Fault {
         fault: InvalidRule,
     },
     #[error(
-        "\"{key}\": a rule of scope \"{scope}\" does not belong in a file, {why}; leave scope out, or add it with \
-         \"runyard policy add\" and --scope {scope}"
+        "\"{key}\": a rule of scope \"once\" allows; one that asks or denies is never used up, so leave its scope out"
     )]
-    PassingInFile { key: String, scope: &'static str, why: &'static str },
+    NeverUsedUp { key: String },
+    #[error(
+        "\"{key}\": \"{id}\" is the name of a rule that was added with \"runyard policy add\"; leave id out"
+    )]
+    NamedAsStored { key: String, id: String },
     #[error("\"{key}\" has more than {max} entries")]
     TooMany { key: String, max: usize },
     #[error("\"{key}\" does not fit: {source}")]

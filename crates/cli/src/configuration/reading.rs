@@ -5,7 +5,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use runyard_domain::gate::{Rule, RuleText, Scope};
+use runyard_domain::RuleId;
+use runyard_domain::gate::{Effect, Rule, RuleText, Scope};
 use serde_json::{Map, Value, json};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -216,15 +217,7 @@ impl Reader<'_> {
         let text: Result<RuleText, _> = serde_json::from_value(json_of(item.get_ref()));
         let rule = match text {
             Err(source) => Err(Fault::Unfit { key: key.to_owned(), source }),
-            Ok(text) => match passing(text.scope) {
-                Some(why) => {
-                    let scope = table.iter().find(|(name, _)| name.get_ref() == "scope");
-                    let at = scope.map_or(at, |(name, _)| name.span().start);
-                    let scope = text.scope.as_str();
-                    return self.wrong(at, Fault::PassingInFile { key: key.to_owned(), scope, why });
-                }
-                None => Rule::try_from(text).map_err(|fault| Fault::Rule { key: key.to_owned(), fault }),
-            },
+            Ok(text) => rule_of_file(key, text),
         };
         match rule {
             Err(fault) => self.wrong(at, fault),
@@ -285,14 +278,21 @@ impl Reader<'_> {
     }
 }
 
-/// Why a rule that holds only for a while cannot stand in a file, which holds until somebody edits it.
-fn passing(scope: Scope) -> Option<&'static str> {
-    match scope {
-        Scope::Once => Some("from which it would come back with each start"),
-        Scope::Run => Some("which outlives the run that it is for"),
-        Scope::Session => Some("which outlives the session that it is for"),
-        Scope::Project | Scope::Always => None,
+/// A rule as every run begins with it. Each run and each session has it to its end, as one that always holds; one for one time
+/// serves once in each run.
+fn rule_of_file(key: &str, text: RuleText) -> Result<Rule, Fault> {
+    if text.scope == Scope::Once && text.effect != Effect::Allow {
+        return Err(Fault::NeverUsedUp { key: key.to_owned() });
     }
+    // A run remembers by its name which rule it used up, and forgets those that are gone for everybody.
+    if let Some(id) = text.id.as_deref().filter(|id| id.parse::<RuleId>().is_ok()) {
+        return Err(Fault::NamedAsStored { key: key.to_owned(), id: id.to_owned() });
+    }
+    let scope = match text.scope {
+        Scope::Run | Scope::Session | Scope::Always => Scope::Always,
+        Scope::Once | Scope::Project => text.scope,
+    };
+    Rule::try_from(RuleText { scope, ..text }).map_err(|fault| Fault::Rule { key: key.to_owned(), fault })
 }
 
 fn type_of(value: &DeValue<'_>) -> &'static str {

@@ -337,20 +337,19 @@ fn what_is_wrong_is_told_with_file_and_line_and_what_was_meant() {
         "[agent.demo]\nbudget_tokens = 0\n",
         "2: \"agent.demo.budget_tokens\": expected a whole number from 1 to 1000000000000",
     );
-    check(
-        "[[policy.rule]]\neffect = \"allow\"\nkind = \"shell\"\nmatch = \"ls\"\nscope = \"once\"\n",
-        "5: \"policy.rule\": a rule of scope \"once\" does not belong in a file, from which it would come back with each \
-         start; leave scope out, or add it with \"runyard policy add\" and --scope once",
-    );
-    for scope in ["run", "session"] {
+    for effect in ["ask", "deny"] {
         check(
-            &format!("[[policy.rule]]\neffect = \"allow\"\nkind = \"shell\"\nscope = \"{scope}\"\n"),
-            &format!(
-                "4: \"policy.rule\": a rule of scope \"{scope}\" does not belong in a file, which outlives the {scope} that it is \
-                 for; leave scope out, or add it with \"runyard policy add\" and --scope {scope}"
-            ),
+            &format!("[[policy.rule]]\neffect = \"{effect}\"\nkind = \"shell\"\nscope = \"once\"\n"),
+            "1: \"policy.rule\": a rule of scope \"once\" allows; one that asks or denies is never used up, so leave its scope out",
         );
     }
+    let stored = "rul_019ff5c1a5147f3a8c5be3a4d5c9b2a1";
+    check(
+        &format!("[[policy.rule]]\neffect = \"deny\"\nkind = \"shell\"\nid = \"{stored}\"\n"),
+        &format!(
+            "1: \"policy.rule\": \"{stored}\" is the name of a rule that was added with \"runyard policy add\"; leave id out"
+        ),
+    );
     check(
         "[agent.\"A B\"]\n",
         "1: \"agent.A B\": expected a name of lower case letters, digits, \"-\" and \"_\", at most 64",

@@ -234,7 +234,8 @@ pub fn judge(policy: &Policy, subject: &Subject<'_>, request: &Request) -> Judge
     let mut policy = policy.clone();
     // From the last on, so that of equals the first is used.
     for id in once.into_iter().rev() {
-        let spared = policy.without_once(id);
+        let mut spared = policy.clone();
+        spared.take_away(|name| name == id);
         let other = judged(&spared, subject, request);
         if other.effect == Effect::Allow {
             (policy, judgement) = (spared, Judgement { used_up: judgement.used_up, ..other });

@@ -89,12 +89,16 @@ impl Policy {
         self.rules.iter().chain(&self.stored).filter(|rule| rule.is_in_force(subject))
     }
 
-    /// The policy without the rules of this name that are good for one time.
-    pub(super) fn without_once(&self, id: &str) -> Self {
-        let mut policy = self.clone();
-        let stays = |rule: &Rule| rule.scope() != Scope::Once || rule.id() != id;
-        policy.rules.retain(stays);
-        policy.stored.retain(stays);
-        policy
+    /// Takes away the rules that are good for one time and whose name is said to be used up.
+    pub fn take_away(&mut self, is_used_up: impl Fn(&str) -> bool) {
+        let stays = |rule: &Rule| rule.scope() != Scope::Once || !is_used_up(rule.id());
+        self.rules.retain(stays);
+        self.stored.retain(stays);
+    }
+
+    /// Whether the rule of this name is good for one time in each run: one of the base, which every run begins with. What people
+    /// added is good for one time in all.
+    pub fn is_once_in_each_run(&self, id: &str) -> bool {
+        self.rules.iter().any(|rule| rule.scope() == Scope::Once && rule.id() == id)
     }
 }

@@ -90,7 +90,7 @@ impl RuleKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// For one request: who acts on it retires the rule.
+    /// For one request: who acts on it retires the rule. One of the base is retired for that run only.
     Once,
     /// As long as its run.
     Run,

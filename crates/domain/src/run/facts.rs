@@ -349,6 +349,9 @@ pub struct GateJudged {
     pub effect: Effect,
     /// Why.
     pub reason: String,
+    /// The rule for one time that is used up by it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rule_used: Option<String>,
 }
 
 /// What changed in the run's checkout, as far as it is known at the end.

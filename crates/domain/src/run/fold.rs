@@ -11,7 +11,7 @@ use super::event::RunEvent;
 use super::facts::*;
 use super::review::Review;
 use super::state::{Illegal, RunState};
-use crate::{ApprovalId, Artifact, CommandId, RunId, Timestamp, is_relative};
+use crate::{ApprovalId, Artifact, CommandId, RuleId, RunId, Timestamp, is_relative};
 
 /// The most turns that wait in a run.
 pub const QUEUED_TURNS_MAX: usize = 64;
@@ -83,6 +83,9 @@ pub struct Run {
     /// Decisions that were made and not handed to the agent yet.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub grants: Vec<Grant>,
+    /// The rules from files that are good for one time in each run, and that this one used up.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub rules_used: Vec<String>,
     /// What the agent said last.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub response: String,
@@ -225,6 +228,7 @@ impl Run {
             queued: Vec::new(),
             open_steps: BTreeMap::new(),
             grants: Vec::new(),
+            rules_used: Vec::new(),
             response: String::new(),
             artifacts: Vec::new(),
             produced: Vec::new(),
@@ -252,7 +256,7 @@ impl Run {
         }
         if next.is_terminal() {
             (self.turn_active, self.queued, self.grants) = (false, Vec::new(), Vec::new());
-            (self.stopping, self.unheard) = (None, Vec::new());
+            (self.stopping, self.unheard, self.rules_used) = (None, Vec::new(), Vec::new());
         }
         self.state = next;
         Ok(self)
@@ -382,6 +386,10 @@ impl Run {
                 } else {
                     self.grants.remove(held);
                 }
+            }
+            // What people added is gone from the policy when it is used up, for every run.
+            E::GateJudged(GateJudged { rule_used: Some(rule), .. }) if rule.parse::<RuleId>().is_err() => {
+                self.rules_used.push(rule.clone());
             }
             E::RuntimeDied(_) => self.deaths = self.deaths.saturating_add(1),
             E::ArtifactReady(artifact) => self.artifacts.push(artifact.artifact_id.clone()),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use runyard_domain::gate::{Effect, Request, Risk};
 use runyard_domain::run::*;
 use runyard_domain::{
-    ApplyTo, ApprovalId, Code, CommandId, DiffParts, DiffStats, ExecutionPolicy, Preparation, RunId,
+    ApplyTo, ApprovalId, Code, CommandId, DiffParts, DiffStats, ExecutionPolicy, Preparation, RuleId, RunId,
     SessionId, Timestamp, WorkspaceId, WorkspaceRef,
 };
 use serde_json::json;
@@ -155,6 +155,7 @@ fn notes() -> Vec<RunEvent> {
             request,
             effect: Effect::Allow,
             reason: "r".into(),
+            rule_used: None,
         }),
         RunEvent::ApprovalUsed(ApprovalUsed { approval_id: approval(1) }),
         RunEvent::Degraded(Degraded { reason: "r".into() }),
@@ -451,6 +452,26 @@ fn j07_a_decision_is_handed_on_once_unless_it_is_for_the_run() {
     for word in words {
         assert_eq!(serde_json::to_value(word).unwrap(), word.as_str());
     }
+}
+
+#[test]
+fn c11_a_run_remembers_which_rules_of_files_it_used_up_until_it_ends() {
+    let judged = |rule_used: Option<&str>| {
+        RunEvent::GateJudged(GateJudged {
+            key: "k".into(),
+            request: Request::Read { path: "a".into() },
+            effect: Effect::Allow,
+            reason: "r".into(),
+            rule_used: rule_used.map(str::to_owned),
+        })
+    };
+    let (_, mut events) = states().remove(4);
+    // A rule that people added is gone for everybody when it is used up.
+    let stored = RuleId::from_parts(1, &[1; 10]).to_string();
+    events.extend([judged(None), judged(Some("look once")), judged(Some(&stored))]);
+    assert_eq!(fold(&events).unwrap().rules_used, ["look once"]);
+    events.push(cancelled());
+    assert_eq!(fold(&events).unwrap().rules_used, Vec::<String>::new());
 }
 
 #[test]

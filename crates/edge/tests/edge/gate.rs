@@ -290,6 +290,37 @@ async fn c11_a_rule_for_one_time_allows_one_request_of_all_runs_and_is_reported_
 }
 
 #[tokio::test(start_paused = true)]
+async fn c11_a_rule_for_one_time_from_a_file_allows_one_request_in_each_run() {
+    let place = Place::new().await;
+    let mut hub = place.link().await;
+    let text = RuleText::new(Effect::Allow, RuleKind::Shell, Some("make"));
+    let once = RuleText { id: Some("make once".to_owned()), scope: Scope::Once, ..text };
+    let policy =
+        |version| Policy { version, rules: vec![Rule::try_from(once.clone()).unwrap()], ..Policy::default() };
+    hub.policy(policy(1)).await;
+    // A session that is dropped would report its end.
+    let mut puppets = Vec::new();
+    for number in [1, 2] {
+        let mut puppet = hub.start(place.open(number)).await;
+        let asking = puppet.ask("a", shell("make"));
+        let Report::Judged { allowed: true, rule_used, .. } = hub.report().await else {
+            panic!("it was not allowed")
+        };
+        assert_eq!(rule_used.as_deref(), Some("make once"));
+        asking.await.unwrap().unwrap();
+        asked(&mut hub, &mut puppet, "b", shell("make")).await;
+        // The file says so still, and it is the run that used it up.
+        hub.policy(policy(2)).await;
+        asked(&mut hub, &mut puppet, "c", shell("make")).await;
+        puppets.push(puppet);
+    }
+    let mut again = place.open(3);
+    again.rules_used = vec!["make once".to_owned()];
+    let mut puppet = hub.start(again).await;
+    asked(&mut hub, &mut puppet, "a", shell("make")).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn c11_what_a_rule_for_one_time_allowed_is_refused_where_the_hub_says_that_another_was_first() {
     let place = Place::new().await;
     let mut hub = place.link().await;

@@ -261,6 +261,7 @@ impl Place {
             approval_policy: ApprovalPolicyRef { preset: "default".to_owned(), version: 0 },
             stage: Stage::Planned,
             preparation: Preparation::default(),
+            rules_used: Vec::new(),
             work: Work::default(),
             start: Start::Fresh {
                 task: Task::Text { text: "do it".to_owned(), redacted: false },

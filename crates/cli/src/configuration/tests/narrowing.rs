@@ -321,7 +321,7 @@ fn rule() -> impl Strategy<Value = String> {
         "kind = \"git_push\"",
         "kind = \"action\"\nmatch = \"task_*\"",
     ];
-    let (effects, scopes) = (vec!["allow", "ask", "deny"], vec!["always"]);
+    let (effects, scopes) = (vec!["allow", "ask", "deny"], vec!["always", "run", "session"]);
     let more = vec!["", "", "agent = \"demo\"\n", "expires = 1970-01-01T00:00:05Z\n", "id = \"x\"\n"];
     (select(effects), select(about), select(scopes), select(more)).prop_map(|(effect, about, scope, more)| {
         format!("[[policy.rule]]\neffect = \"{effect}\"\n{about}\nscope = \"{scope}\"\n{more}")

@@ -574,6 +574,8 @@ export interface GateJudged {
   effect: Effect;
   /** Why. */
   reason: string;
+  /** The rule for one time that is used up by it. */
+  ruleUsed?: string;
 }
 
 /** What becomes of a request, from the mildest to the most severe. */
