@@ -13,7 +13,7 @@ use crate::run::{data, typed};
 use crate::views;
 
 /// How many hubs that end at once are asked one after the other.
-const HUBS_MAX: usize = 20;
+pub(crate) const HUBS_MAX: usize = 20;
 
 /// What is said to a run or asked about one, after which people wait for it to go on.
 const ABOUT_A_RUN: [&str; 3] = ["run_show", "run_command", "run_cancel"];
@@ -46,7 +46,7 @@ impl OnTheHub {
         let key = options.idempotency_key.clone().or_else(|| changes.then(fresh_key));
         for _ in 0..HUBS_MAX {
             let hub = AnyHub::get(&self.home, Stay::ForOneCall).await?;
-            let passing = hub.client().stay() != Stay::UntilStopped && !hub.is_here();
+            let passing = hub.is_passing();
             let called = hub.client().make(action.name(), invocation, key.as_deref()).await;
             if self.for_people
                 && ABOUT_A_RUN.contains(&action.name())

@@ -34,9 +34,14 @@ impl Home {
         self.0.join("tag.key")
     }
 
-    /// `{url, pid, version}` while a hub runs, and `withCommand` where it goes with a command.
+    /// `{url, pid, version, stay}` while a hub runs.
     pub(crate) fn hub(&self) -> PathBuf {
         self.0.join("hub.json")
+    }
+
+    /// What the last hub said that was started in the background.
+    pub(crate) fn hub_log(&self) -> PathBuf {
+        self.0.join("hub.log")
     }
 
     /// Locked while a hub runs.

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 use crate::home::Home;
+use crate::hub_file;
 use crate::hub_here::Stay;
 
 /// The largest answer of an action.
@@ -36,10 +37,8 @@ pub(crate) struct HubClient {
 impl HubClient {
     /// The hub of this home, if one runs.
     pub(crate) async fn find(home: &Home) -> Option<Self> {
-        let told: Value = serde_json::from_str(&std::fs::read_to_string(home.hub()).ok()?).ok()?;
-        let with_command = told.get("withCommand").and_then(Value::as_bool).unwrap_or(false);
-        let stay = if with_command { Stay::WithCommand } else { Stay::UntilStopped };
-        let client = HubClient::at(home, told.get("url")?.as_str()?, stay)?;
+        let told = hub_file::told(&home.hub())?;
+        let client = HubClient::at(home, &told.url, told.stay)?;
         client.connect().await.ok()?;
         Some(client)
     }

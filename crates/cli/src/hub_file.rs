@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use runyard::{ActionError, Code};
 use runyard_backend::failpoint;
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::home::Home;
@@ -41,8 +42,14 @@ impl HubFile {
                 let _ = std::fs::remove_file(&path);
                 Ok(HubFile { path, _lock: file })
             }
-            Err(TryLockError::WouldBlock) => Err(ActionError::conflict(match owner(&path) {
-                Some((url, pid)) => format!("Runyard runs already for this home at {url} (process {pid})."),
+            Err(TryLockError::WouldBlock) => Err(ActionError::conflict(match told(&path) {
+                Some(Told { url, pid, stay: Stay::UntilDone }) => format!(
+                    "Runyard runs already for this home at {url} (process {pid}) until its runs are done; to stop it before, \
+                     use \"kill {pid}\": they go on with the next."
+                ),
+                Some(Told { url, pid, .. }) => {
+                    format!("Runyard runs already for this home at {url} (process {pid}).")
+                }
                 None => "Runyard is just starting or stopping for this home in another process.".to_owned(),
             })),
             Err(TryLockError::Error(error)) => Err(cannot("lock", &lock, &error)),
@@ -51,11 +58,8 @@ impl HubFile {
 
     /// Written beside and moved into place, so that nobody reads half of it.
     pub(crate) fn tell(&self, url: &str, stay: Stay) {
-        let mut told = json!({"url": url, "pid": std::process::id(), "version": VERSION});
-        if stay != Stay::UntilStopped {
-            told["withCommand"] = true.into();
-        }
-        let told = told.to_string();
+        let told =
+            json!({"url": url, "pid": std::process::id(), "version": VERSION, "stay": stay}).to_string();
         let draft = self.path.with_extension("draft");
         let _ = std::fs::remove_file(&draft);
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
@@ -69,10 +73,17 @@ impl HubFile {
     }
 }
 
-/// Where the hub that holds the lock answers, and its process.
-pub(crate) fn owner(path: &Path) -> Option<(String, u64)> {
-    let told: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
-    Some((told.get("url")?.as_str()?.to_owned(), told.get("pid")?.as_u64()?))
+/// What `hub.json` tells.
+#[derive(Deserialize)]
+pub(crate) struct Told {
+    pub(crate) url: String,
+    pub(crate) pid: u64,
+    pub(crate) stay: Stay,
+}
+
+/// Of the hub that holds the lock.
+pub(crate) fn told(path: &Path) -> Option<Told> {
+    serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
 }
 
 /// Whether some process holds the place of the hub.

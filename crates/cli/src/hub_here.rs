@@ -5,8 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use runyard::{ActionError, Code};
+use runyard_engine::Engine;
 use runyard_server::Hub as HubApi;
 use runyard_surfaces::http::{Launch, LaunchError};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -48,6 +50,11 @@ impl AnyHub {
         }
     }
 
+    /// Whether it is that of another command, which may end just when it is asked.
+    pub(crate) fn is_passing(&self) -> bool {
+        self.here.is_none() && self.client.stay() != Stay::UntilStopped
+    }
+
     /// The hub that runs, if one does.
     pub(crate) async fn find(home: &Home) -> Option<Self> {
         HubClient::find(home).await.map(|client| AnyHub { client, here: None })
@@ -87,15 +94,18 @@ impl AnyHub {
 }
 
 /// Whether another process is just starting, or has not let go of everything yet.
-fn is_passing(error: &ActionError) -> bool {
+pub(crate) fn is_passing(error: &ActionError) -> bool {
     *error.code() == Code::Conflict || *error.code() == Code::StorageLocked
 }
 
 /// How long a hub is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum Stay {
     /// Until somebody stops it.
     UntilStopped,
+    /// Until no run is left to go on with.
+    UntilDone,
     /// As long as a command follows its run.
     WithCommand,
     /// For one call. Runs are left as they are: what it begins it would have to cut off at once.
@@ -160,6 +170,11 @@ impl HubHere {
     /// Talks to it.
     pub(crate) fn client(&self) -> &HubClient {
         &self.client
+    }
+
+    /// What it records with.
+    pub(crate) fn engine(&self) -> Engine {
+        self.hub.engine.clone()
     }
 
     /// Stops serving, then everything that runs. What is unfinished is gone on with by the next hub.

@@ -5,6 +5,7 @@
 mod answers;
 mod ask;
 pub(crate) mod chat;
+mod detached;
 mod follow;
 pub(crate) mod form;
 pub(crate) mod lasting;
@@ -16,12 +17,12 @@ mod untrusted;
 pub(crate) use self::follow::{Applying, for_somebody_else, from_here, to_the_end};
 pub(crate) use self::show::asked;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::Path;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use runyard::{ActionError, Code, Envelope};
-use runyard_surfaces::cli::{ExtraCommand, ExtraRun, Interrupts, show_data};
+use runyard_surfaces::cli::{ExtraCommand, ExtraRun, Interrupts};
 use serde_json::{Value, json};
 
 use crate::approvals::milliseconds;
@@ -77,7 +78,7 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
             Arg::new("detach")
                 .long("detach")
                 .action(ArgAction::SetTrue)
-                .help("Print the run's id and return; a hub must be running"),
+                .help("Print the run's id and return; without a hub one is started that stays until its runs are done"),
         );
     let run = move |matches: ArgMatches| Box::pin(run(home, matches)) as ExtraRun;
     ExtraCommand { command, run: Box::new(run) }
@@ -109,14 +110,13 @@ fn flag(name: &'static str, value: &'static str, help: &'static str) -> Arg {
 async fn run(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     let shown = Shown::asked_for(&matches);
     let interrupts = Interrupts::listen();
-    let detach = matches.get_flag("detach");
     untrusted::say_what_does_not_count(&home, &matches, shown);
-    let mut hub = match detach {
-        true => lasting(&home).await?,
-        false => AnyHub::get(&home, Stay::WithCommand).await?,
-    };
-    let outcome = match create(hub.client(), &matches, shown, &interrupts).await {
-        Ok(made) if detach => Ok(detached(&matches, made)),
+    if matches.get_flag("detach") {
+        return detached::run(&home, &matches, shown, &interrupts).await;
+    }
+    let mut hub = AnyHub::get(&home, Stay::WithCommand).await?;
+    let key = matches.get_one::<String>("idempotency-key").map(String::as_str);
+    let outcome = match create(hub.client(), &matches, key, shown, &interrupts).await {
         Ok(made) => to_the_end(&home, &mut hub, &made, shown, Applying::Asked, &interrupts).await,
         Err(error) => Err(error),
     };
@@ -124,31 +124,11 @@ async fn run(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
     outcome
 }
 
-/// A hub that is still there when this command is not.
-async fn lasting(home: &Home) -> Result<AnyHub, ActionError> {
-    let found = AnyHub::find(home).await.filter(|hub| hub.client().stay() == Stay::UntilStopped);
-    found.ok_or_else(|| {
-        let message = "No hub runs here that could go on with the run; start one with \"runyard up\".";
-        ActionError::new(Code::Conflict, message)
-    })
-}
-
-/// The id alone for people and their scripts; the whole answer where JSON is asked for.
-fn detached(matches: &ArgMatches, made: Value) -> u8 {
-    match matches.get_one::<String>("output").map(String::as_str) {
-        Some("json" | "ndjson") => show_data(matches, made),
-        _ => {
-            let id = made["run"]["id"].as_str().unwrap_or_default();
-            let _ = writeln!(std::io::stdout(), "{id}");
-            0
-        }
-    }
-}
-
 /// Starts the run that the command line asks for.
 async fn create(
     client: &HubClient,
     matches: &ArgMatches,
+    key: Option<&str>,
     shown: Shown,
     interrupts: &Interrupts,
 ) -> Result<Value, ActionError> {
@@ -157,7 +137,6 @@ async fn create(
     if let Some(ms) = matches.get_one::<u64>("keep-open") {
         input["executionPolicy"]["keepOpenMs"] = (*ms).into();
     }
-    let key = matches.get_one::<String>("idempotency-key").map(String::as_str);
     create_from(client, input, key, matches, shown, interrupts).await
 }
 

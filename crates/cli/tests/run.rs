@@ -230,21 +230,6 @@ fn c12_where_nobody_may_be_asked_what_would_be_asked_is_denied() {
 }
 
 #[test]
-fn detach_prints_the_id_and_returns_while_the_hub_goes_on() {
-    let place = Place::new(Home::new());
-    let (exit, code, message) = place.run(&["run", "look around", "--detach", "--output", "json"]).failure();
-    assert_eq!((exit, code.as_str()), (1, "CONFLICT"));
-    assert!(message.contains("runyard up"), "{message}");
-    let _hub = place.home.up();
-    let ran = place.run(&["run", "look around", "--keep", "--detach"]);
-    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
-    let run = ran.stdout.trim_end().to_owned();
-    let [id] = &place.open(1)[..] else { panic!() };
-    place.approve(id);
-    eventually("the run is completed", || (place.show(&run)["state"] == "completed").then_some(()));
-}
-
-#[test]
 fn c22_continue_is_a_new_run_in_the_same_session() {
     let place = Place::new(Home::with(ALLOWED));
     let first = place.run(&["run", "look around", "--keep", "--output", "json"]).data()["run"].clone();

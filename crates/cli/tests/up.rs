@@ -51,7 +51,8 @@ fn hub_json_says_where_it_runs_while_it_runs() {
     let home = Home::new();
     let hub = home.up();
     let told: Value = serde_json::from_str(&std::fs::read_to_string(home.path("hub.json")).unwrap()).unwrap();
-    assert_eq!(told, json!({"url": hub.url, "pid": hub.pid(), "version": env!("CARGO_PKG_VERSION")}));
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(told, json!({"url": hub.url, "pid": hub.pid(), "version": version, "stay": "untilStopped"}));
 }
 
 #[test]

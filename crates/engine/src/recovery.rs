@@ -140,11 +140,36 @@ pub(crate) enum Looks {
     Again,
 }
 
+/// The states in which a hub has something to do for a run.
+const UNFINISHED: [&str; 6] = ["created", "planned", "accepted", "preparing", "running", "applying"];
+
 impl Engine {
+    /// Whether a run is not at its end that this hub goes on with, or will once people have answered.
+    pub async fn has_unfinished_runs(&self) -> Result<bool, EngineError> {
+        let is_own = |standing: &Standing| {
+            let edge = standing.run.planned.as_ref().map(|plan| &plan.edge_id);
+            edge.is_none_or(|edge| self.own_edges().contains(edge))
+        };
+        for status in UNFINISHED.into_iter().chain(["needs_approval"]) {
+            let mut before = None;
+            loop {
+                let (runs, more) = self.runs(Some(status), before, PAGE).await?;
+                if runs.iter().any(is_own) {
+                    return Ok(true);
+                }
+                before = runs.last().map(|standing| standing.run.id);
+                if !more {
+                    break;
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// Looks after every run that is not at its end. A run that waits for people needs nothing but its row.
     pub(crate) async fn recover(&self, looks: Looks) -> Result<u64, EngineError> {
         let mut found = 0;
-        for status in ["created", "planned", "accepted", "preparing", "running", "applying"] {
+        for status in UNFINISHED {
             let mut before = None;
             loop {
                 let query = RunsQuery { status: Some(status.to_owned()), before, limit: PAGE };

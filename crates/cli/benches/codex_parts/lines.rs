@@ -141,6 +141,7 @@ fn open(stage: &Stage) -> OpenRun {
         approval_policy: ApprovalPolicyRef { preset: "default".to_owned(), version: 0 },
         stage: RunStage::Planned,
         preparation: Preparation::default(),
+        rules_used: Vec::new(),
         work: Work::default(),
         start: Start::Fresh {
             task: Task::Text { text: "look around".to_owned(), redacted: false },

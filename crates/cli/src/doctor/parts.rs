@@ -8,7 +8,8 @@ use crate::configuration::{Configuration, Environment, FILE_NAME, Flags};
 use crate::database::{Database, Opened};
 use crate::home::Home;
 use crate::hub_client::HubClient;
-use crate::hub_file::{is_claimed, owner};
+use crate::hub_file::{Told, is_claimed, told};
+use crate::hub_here::Stay;
 use crate::wiring;
 
 /// What is wrong with the configuration of this directory, and what in it does not count.
@@ -58,29 +59,29 @@ fn is_newer_than_the_hub(home: &Home) -> bool {
 /// Whether a hub runs, and where.
 pub(super) async fn hub(home: &Home) -> Vec<Finding> {
     let what = "hub";
-    let told = owner(&home.hub());
+    let process = process(told(&home.hub()));
     if let Some(client) = HubClient::find(home).await {
-        let process = told.map(|(_, pid)| format!(" (process {pid})")).unwrap_or_default();
+        let until = if client.stay() == Stay::UntilDone { " until its runs are done" } else { "" };
         let found = match client.invoke("health", json!({}), false, None).await {
             Ok(envelope) => envelope.outcome.map_err(|failure| failure.message),
             Err(error) => Err(error.message().to_owned()),
         };
         return vec![match found {
             Ok(health) if health["status"] == "ok" => {
-                Finding::ok(what, format!("runs at {}{process}", client.url()))
+                Finding::ok(what, format!("runs at {}{process}{until}", client.url()))
             }
             Ok(health) => {
                 let next = "Look at its log, and restart it.";
                 Finding::to_do(what, format!("runs at {}{process} and says: {health}", client.url()), next)
             }
             Err(message) => {
-                let next = format!("Restart it{}.", told_pid(&owner(&home.hub())));
+                let next = format!("Restart it{process}.");
                 Finding::to_do(what, format!("{} does not answer: {message}", client.url()), next)
             }
         }];
     }
     if is_claimed(home) {
-        let next = format!("If it stays so, end that process{} and start \"runyard up\".", told_pid(&told));
+        let next = format!("If it stays so, end that process{process} and start \"runyard up\".");
         return vec![Finding::to_do(what, "a process is its hub and does not answer", next)];
     }
     vec![Finding::note(
@@ -90,8 +91,8 @@ pub(super) async fn hub(home: &Home) -> Vec<Finding> {
     )]
 }
 
-fn told_pid(told: &Option<(String, u64)>) -> String {
-    told.as_ref().map(|(_, pid)| format!(", process {pid}")).unwrap_or_default()
+fn process(told: Option<Told>) -> String {
+    told.map(|told| format!(" (process {})", told.pid)).unwrap_or_default()
 }
 
 /// Whether the database can be read.

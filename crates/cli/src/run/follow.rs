@@ -410,8 +410,8 @@ impl<'a> Following<'a> {
             tokio::time::sleep(LOOK).await;
             return Ok(());
         }
-        if self.hub.client().stay() == Stay::WithCommand {
-            // It went with the command that had it. Now this one has it, or a third.
+        if self.hub.is_passing() {
+            // It went with the command that had it, or had nothing more to do. Now this one has it, or a third.
             *self.hub = AnyHub::get(self.home, Stay::WithCommand).await?;
             return Ok(());
         }
