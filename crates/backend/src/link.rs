@@ -140,7 +140,7 @@ pub struct OpenRun {
     /// What brings its checkout to where the backend can begin.
     #[serde(default)]
     pub preparation: Preparation,
-    /// The rules for one time in each run that it used up.
+    /// The marks of the rules for one time in each run that it used up.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub rules_used: Vec<String>,
     /// What is to be done.

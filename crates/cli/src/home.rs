@@ -39,7 +39,12 @@ impl Home {
         self.0.join("hub.json")
     }
 
-    /// What the last hub said that was started in the background.
+    /// Locked while a process waits to be the next hub.
+    pub(crate) fn hub_next_lock(&self) -> PathBuf {
+        self.0.join("hub.next.lock")
+    }
+
+    /// What hubs in the background say.
     pub(crate) fn hub_log(&self) -> PathBuf {
         self.0.join("hub.log")
     }

@@ -75,9 +75,12 @@ impl HubFile {
 
 /// What `hub.json` tells.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Told {
     pub(crate) url: String,
     pub(crate) pid: u64,
+    /// A hub of a version that did not say so stays until it is stopped.
+    #[serde(default = "Stay::until_stopped")]
     pub(crate) stay: Stay,
 }
 
@@ -88,7 +91,28 @@ pub(crate) fn told(path: &Path) -> Option<Told> {
 
 /// Whether some process holds the place of the hub.
 pub(crate) fn is_claimed(home: &Home) -> bool {
-    let file = OpenOptions::new().write(true).open(home.hub_lock());
+    is_held(&home.hub_lock())
+}
+
+/// The place of the one that waits to be the next hub, as long as this is kept; none where another has it.
+pub(crate) fn next(home: &Home) -> Result<Option<File>, ActionError> {
+    let path = home.hub_next_lock();
+    let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = opened.map_err(|error| cannot("write", &path, &error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(cannot("lock", &path, &error)),
+    }
+}
+
+/// Whether some process waits to be the next hub.
+pub(crate) fn is_waited_for(home: &Home) -> bool {
+    is_held(&home.hub_next_lock())
+}
+
+fn is_held(lock: &Path) -> bool {
+    let file = OpenOptions::new().write(true).open(lock);
     file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
 

@@ -112,6 +112,17 @@ pub(crate) enum Stay {
     ForOneCall,
 }
 
+impl Stay {
+    pub(crate) const fn until_stopped() -> Self {
+        Stay::UntilStopped
+    }
+
+    /// Whether it goes on with runs when the command that made them is over.
+    pub(crate) const fn is_lasting(self) -> bool {
+        matches!(self, Stay::UntilStopped | Stay::UntilDone)
+    }
+}
+
 /// A hub that is served.
 pub(crate) struct HubHere {
     hub: Hub,

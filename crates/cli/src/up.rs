@@ -1,6 +1,5 @@
 //! `runyard up`: a hub with its edge, until it is told to stop.
 
-use std::io::Write;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -13,26 +12,32 @@ use tokio_util::sync::CancellationToken;
 use crate::configuration::{Configuration, Environment, Flags};
 use crate::home::Home;
 use crate::hub_client::HubClient;
+use crate::hub_file;
 use crate::hub_here::{HubHere, Stay, is_passing};
 
 /// How long between two looks whether something is left to do, or whether the hub of another command is still there.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// How often in a row a hub is tried that cannot start though no other has its place.
+const REFUSED_MAX: u32 = 25;
+
 pub(crate) fn command(home: Home) -> ExtraCommand {
+    let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
     let command = Command::new("up")
         .about("Start Runyard on this machine: hub, edge and API")
-        .arg(
-            Arg::new("until-done")
-                .long("until-done")
-                .action(ArgAction::SetTrue)
-                .help("Stop once every run is at its end; where a hub runs already, leave them to that one"),
-        )
+        .arg(switch("until-done").help(
+            "Stop once every run is at its end; where a hub that stays runs already, leave them to that one",
+        ))
+        .arg(switch("in-background").hide(true).help("Leave the session of the terminal"))
         .args(launch_flags("127.0.0.1:4710"));
     let run = move |matches: ArgMatches| Box::pin(up(home, matches)) as ExtraRun;
     ExtraCommand { command, run: Box::new(run) }
 }
 
 async fn up(home: Home, matches: ArgMatches) -> Result<u8, ActionError> {
+    if matches.get_flag("in-background") {
+        rustix::process::setsid().map_err(std::io::Error::from)?;
+    }
     let stop = cancelled_by_signal();
     if matches.get_flag("until-done") {
         return until_done(&home, &matches, &stop).await;
@@ -54,38 +59,51 @@ async fn started(home: &Home, matches: &ArgMatches, stay: Stay) -> Result<HubHer
     HubHere::start(home, &configuration, launch, stay).await
 }
 
-/// A hub as long as there is something to do. The hub of another command goes on with all runs while it lasts, so this one comes
-/// after it.
+/// A hub as long as there is something to do.
 async fn until_done(home: &Home, matches: &ArgMatches, stop: &CancellationToken) -> Result<u8, ActionError> {
-    loop {
-        if let Some(url) = kept_by_another(home).await {
-            let _ = writeln!(std::io::stderr(), "the hub at {url} goes on with all runs");
-            return Ok(0);
+    while let Some(here) = in_turn(home, matches, stop).await? {
+        announce(&here.client().url(), &home.token(), Some("runyard open"));
+        let engine = here.engine();
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = done(&engine) => {}
         }
-        match started(home, matches, Stay::UntilDone).await {
-            Ok(here) => {
-                announce(&here.client().url(), &home.token(), Some("runyard open"));
-                let engine = here.engine();
-                tokio::select! {
-                    () = stop.cancelled() => {}
-                    () = done(&engine) => {}
-                }
-                here.stop().await;
-                // Somebody may have asked for one more just before it answered no longer.
-                if stop.is_cancelled() || !engine.has_unfinished_runs().await.map_err(failed)? {
-                    return Ok(0);
-                }
-            }
-            Err(error) if is_passing(&error) && !stop.is_cancelled() => tokio::time::sleep(LOOK).await,
-            Err(error) => return Err(error),
+        here.stop().await;
+        // Somebody may have asked for one more just before it answered no longer.
+        if stop.is_cancelled() || !engine.has_unfinished_runs().await.map_err(failed)? {
+            break;
         }
     }
+    Ok(0)
 }
 
-/// Where a hub is that stays.
-async fn kept_by_another(home: &Home) -> Option<String> {
-    let hub = HubClient::find(home).await?;
-    matches!(hub.stay(), Stay::UntilStopped | Stay::UntilDone).then(|| hub.url())
+/// A hub, when its turn comes. That of another command goes on with all runs while it lasts, so this one comes after it, and one
+/// that waits is enough: it looks at every run that is there by then.
+async fn in_turn(
+    home: &Home,
+    matches: &ArgMatches,
+    stop: &CancellationToken,
+) -> Result<Option<HubHere>, ActionError> {
+    home.make().map_err(|error| hub_file::cannot("make", home.path(), &error))?;
+    let Some(_turn) = hub_file::next(home)? else { return Ok(None) };
+    let mut refused = 0;
+    while !stop.is_cancelled() {
+        if HubClient::find(home).await.is_some_and(|hub| hub.stay().is_lasting()) {
+            return Ok(None);
+        }
+        match started(home, matches, Stay::UntilDone).await {
+            Err(error) if is_passing(&error) && refused < REFUSED_MAX => {
+                // The place of another command's hub may be taken for hours; an address that is taken stays so.
+                refused = if hub_file::is_claimed(home) { 0 } else { refused + 1 };
+            }
+            started => return started.map(Some),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            () = stop.cancelled() => {}
+        }
+    }
+    Ok(None)
 }
 
 /// Returns when every run is at its end.
@@ -94,13 +112,14 @@ async fn done(engine: &Engine) {
     loop {
         match engine.has_unfinished_runs().await {
             Ok(false) => return,
-            Ok(true) => {}
+            Ok(true) => {
+                if committed.changed().await.is_err() {
+                    return;
+                }
+            }
             Err(error) => tracing::warn!(%error, "whether runs are left cannot be read"),
         }
         tokio::time::sleep(LOOK).await;
-        if committed.changed().await.is_err() {
-            return;
-        }
     }
 }
 

@@ -212,49 +212,49 @@ fn c11_a_test_of_the_policy_says_what_a_run_of_the_profile_gets() {
     assert_eq!(judged("reader", &json!({"kind": "read", "path": "a.txt"}))["effect"], "allow");
 }
 
-/// A rule from a file, in the run that it is for and in those that come after.
-const TWICE: &str = r#"
-[[turn]]
-[[turn.step]]
-shell = "printf first"
-[[turn.step]]
-say = "One."
-[[turn]]
-[[turn.step]]
-shell = "printf first"
-[[turn.step]]
-say = "Two."
-"#;
+/// Asks for the same twice, in two turns.
+fn twice(command: &str) -> String {
+    let turn = |said: &str| {
+        format!("[[turn]]\n[[turn.step]]\nshell = {}\n[[turn.step]]\nsay = {said:?}\n", json!(command))
+    };
+    turn("One.") + &turn("Two.")
+}
+
+/// A rule that allows this for one time, in the hub's own file.
+fn once(pattern: &str) -> String {
+    format!("[[policy.rule]]\neffect = \"allow\"\nkind = \"shell\"\nmatch = {pattern:?}\nscope = \"once\"\n")
+}
 
 #[test]
 fn c11_a_rule_for_one_time_in_a_file_allows_one_request_in_each_run_also_over_the_death_of_the_hub() {
-    let rule =
-        "[[policy.rule]]\neffect = \"allow\"\nkind = \"shell\"\nmatch = \"printf *\"\nscope = \"once\"\n";
-    let yard = Yard::new(rule, &[Scripted { name: "twice", profile: "", script: TWICE }]);
-    let (mut hub, mut api) = yard.up();
-    for _ in 0..2 {
-        let policy = json!({"keepOpenMs": 3_600_000});
-        let new =
-            json!({"task": "x", "agent": "twice", "workspace": yard.place(), "executionPolicy": policy});
-        let run = api.post("/runs", &new)["run"]["id"].as_str().unwrap().to_owned();
-        support::eventually("it is kept open", || api.run(&run)["keptOpenUntil"].as_str().map(drop));
-        let events = api.events(&run);
-        let judged = of_type(&events, "run.gate.judged");
-        let [judged] = judged.as_slice() else { panic!("{judged:?}") };
-        assert_eq!(
-            (&judged["effect"], &judged["ruleUsed"]),
-            (&json!("allow"), &json!("allow shell printf *"))
-        );
-        drop(hub);
-        (hub, api) = yard.up();
-        let tested = yard.home.run(["policy", "test", "printf x", "--run", &run, "--output", "json"]).data();
-        assert_eq!(tested["effect"], "ask", "{tested}");
-        api.post(&format!("/runs/{run}/commands"), &json!({"kind": "turn", "text": "again"}));
-        let asked = api.asked(&run, &[]);
-        assert_eq!(asked["request"]["command"], "printf first", "{asked}");
-        api.approve(&asked);
-        api.post(&format!("/runs/{run}/commands"), &json!({"kind": "finish"}));
-        api.until(&run, "completed");
+    // What is stored of a rule that holds a secret is not its name, and it is known again all the same.
+    let secret = "printf postgres://app:S3cretAndLong@localhost/db";
+    for (pattern, command) in [("printf *", "printf first"), (secret, secret)] {
+        let script = twice(command);
+        let yard = Yard::new(&once(pattern), &[Scripted { name: "twice", profile: "", script: &script }]);
+        let (mut hub, mut api) = yard.up();
+        for _ in 0..2 {
+            let policy = json!({"keepOpenMs": 3_600_000});
+            let new =
+                json!({"task": "x", "agent": "twice", "workspace": yard.place(), "executionPolicy": policy});
+            let run = api.post("/runs", &new)["run"]["id"].as_str().unwrap().to_owned();
+            support::eventually("it is kept open", || api.run(&run)["keptOpenUntil"].as_str().map(drop));
+            let events = api.events(&run);
+            let judged = of_type(&events, "run.gate.judged");
+            let [judged] = judged.as_slice() else { panic!("{judged:?}") };
+            assert_eq!(judged["effect"], "allow");
+            assert!(judged["ruleUsed"].as_str().unwrap().starts_with("file_"), "{judged}");
+            drop(hub);
+            (hub, api) = yard.up();
+            let tested = yard.home.run(["policy", "test", command, "--run", &run, "--output", "json"]).data();
+            assert_eq!(tested["effect"], "ask", "{tested}");
+            api.post(&format!("/runs/{run}/commands"), &json!({"kind": "turn", "text": "again"}));
+            let asked = api.asked(&run, &[]);
+            assert_eq!(asked["request"]["kind"], "shell", "{asked}");
+            api.approve(&asked);
+            api.post(&format!("/runs/{run}/commands"), &json!({"kind": "finish"}));
+            api.until(&run, "completed");
+        }
     }
 }
 

@@ -6,7 +6,9 @@
 
 mod support;
 
-use std::process::Stdio;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -53,6 +55,20 @@ fn approve(home: &Home, run: &str) {
         open["approvals"][0]["id"].as_str().map(str::to_owned)
     });
     home.run(["approvals", "approve", &asked, "--confirm"]).data();
+}
+
+/// How many processes are, or wait to be, a hub of this home in the background.
+fn waiting(home: &Home) -> usize {
+    let mine = format!("RUNYARD_HOME={}", home.path("").display());
+    let mine = mine.trim_end_matches('/').as_bytes();
+    let has = |file: PathBuf, wanted: &[u8]| {
+        let read = std::fs::read(file).unwrap_or_default();
+        read.windows(wanted.len()).any(|window| window == wanted)
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    processes
+        .filter(|at| has(at.join("cmdline"), b"--in-background") && has(at.join("environ"), mine))
+        .count()
 }
 
 /// What `hub.json` tells, if it is there.
@@ -103,16 +119,12 @@ fn without_a_hub_detach_starts_one_that_ends_with_its_runs() {
     let ran = detach(&yard);
     let hub = Background::of(&yard.home);
     let first = id(&ran);
-    let said = [
-        "A hub in the background goes on with it: http://127.0.0.1:",
-        ", process ",
-        ". It ends with its runs.\n",
-    ];
-    assert!(ran.stderr.starts_with(said[0]), "{}", ran.stderr);
-    assert!(ran.stderr.ends_with(&format!("{}{}{}", said[1], hub.0, said[2])), "{}", ran.stderr);
+    let said = format!("(process {}) goes on with it in the background.\n", hub.0);
+    assert!(ran.stderr.starts_with("The hub at http://127.0.0.1:"), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with(&said), "{}", ran.stderr);
     // The next goes on there too.
     let ran = detach(&yard);
-    assert_eq!(ran.stderr, "");
+    assert!(ran.stderr.ends_with(&said), "{}", ran.stderr);
     let second = id(&ran);
     until(&yard.home, &second, "needs_approval");
     assert_eq!(told(&yard.home).unwrap()["pid"], hub.0);
@@ -136,14 +148,15 @@ fn a_hub_in_the_background_belongs_to_no_terminal() {
     let arguments =
         ["run", "x", "--agent", "asks", "--workspace", yard.place(), "--detach", "--output", "text"];
     let mut terminal = Terminal::of(&mut yard.home.command(arguments));
-    terminal.wait_for("It ends with its runs.");
+    terminal.wait_for("goes on with it in the background.");
     let hub = Background::of(&yard.home);
     // Reading ends with the last process that holds the terminal.
     let (exit, screen) = terminal.ended();
     assert_eq!(exit, Some(0), "{screen}");
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", hub.0)).unwrap();
-    let group = stat.rsplit(") ").next().unwrap().split(' ').nth(2).unwrap();
-    assert_eq!(group, hub.0.to_string(), "a signal for the terminal's group does not reach it");
+    let of_terminal: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').skip(2).take(3).collect();
+    let own = hub.0.to_string();
+    assert_eq!(of_terminal, [&own, &own, "0"], "group, session and terminal");
     // Told to stop it leaves its run to the next.
     send(hub.0, Signal::TERM);
     hub.is_gone();
@@ -176,17 +189,25 @@ fn detached_from_the_hub_of_another_command_a_run_goes_on_when_that_is_over() {
     eventually("the other command has a hub", || {
         told(&yard.home).filter(|told| told["stay"] == "withCommand")
     });
-    let detached = id(&detach(&yard));
+    let ran = detach(&yard);
+    assert!(ran.stderr.contains("one in the background comes after it"), "{}", ran.stderr);
+    let detached = id(&ran);
     until(&yard.home, &detached, "needs_approval");
     assert_eq!(told(&yard.home).unwrap()["pid"], following.id());
+    // However many runs there are, one process waits for them.
+    let another = id(&detach(&yard));
+    eventually("one waits", || (waiting(&yard.home) == 1).then_some(()));
     send(following.id(), Signal::KILL);
     following.wait().unwrap();
     let hub = Background::of(&yard.home);
-    approve(&yard.home, &detached);
-    until(&yard.home, &detached, "completed");
     let runs = yard.home.run(["runs", "list", "--output", "json"]).data();
-    let other = runs["runs"].as_array().unwrap().iter().find(|run| run["id"] != detached.as_str()).unwrap();
-    approve(&yard.home, other["id"].as_str().unwrap());
+    let runs = runs["runs"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap());
+    let runs: Vec<&str> = runs.collect();
+    assert!(runs.len() == 3 && [&detached, &another].iter().all(|run| runs.contains(&run.as_str())));
+    for run in runs {
+        approve(&yard.home, run);
+        until(&yard.home, run, "completed");
+    }
     hub.is_gone();
 }
 
@@ -213,5 +234,55 @@ fn what_is_refused_starts_no_hub_and_none_stays_where_nothing_is_to_be_done() {
     assert_eq!(ended.exit, 0, "{}", ended.stderr);
     let _hub = yard.home.up();
     let left = yard.home.run(["up", "--until-done", "--listen", "127.0.0.1:0"]);
-    assert!(left.exit == 0 && left.stderr.contains("goes on with all runs"), "{}", left.stderr);
+    assert_eq!(left.exit, 0, "{}", left.stderr);
+}
+
+#[test]
+fn a_run_that_no_hub_could_be_started_for_is_named_with_the_reason() {
+    for blocked in ["hub.log", "hub.next.lock"] {
+        let yard = yard();
+        // Nothing can be written there.
+        std::fs::create_dir_all(yard.home.path(blocked)).unwrap();
+        let arguments =
+            ["run", "x", "--agent", "asks", "--workspace", yard.place(), "--detach", "--output", "json"];
+        let (exit, code, message) = yard.home.run(arguments).failure();
+        assert_eq!((exit, code.as_str()), (1, "CONFLICT"), "{message}");
+        let runs = yard.home.run(["runs", "list", "--output", "json"]).data();
+        assert!(message.contains(runs["runs"][0]["id"].as_str().unwrap()), "{message}");
+        assert!(message.contains(blocked) && message.contains("runyard up"), "{message}");
+    }
+}
+
+#[test]
+fn a_hub_in_the_background_holds_nothing_that_its_command_was_started_with() {
+    let yard = yard();
+    let lock = yard.home.beside("script.lock");
+    let run = yard.home.command(["run", "x", "--agent", "asks", "--workspace", yard.place(), "--detach"]);
+    let mut script = Command::new("sh");
+    script.args(["-c", "exec 9>\"$LOCK\"; flock 9; \"$@\"", "script"]);
+    script.arg(run.get_program()).args(run.get_args()).env("LOCK", &lock);
+    for (name, value) in run.get_envs() {
+        script.env(name, value.unwrap_or_default());
+    }
+    id(&Ran::of(&mut script));
+    let _hub = Background::of(&yard.home);
+    std::fs::File::open(&lock).unwrap().try_lock().unwrap();
+}
+
+#[test]
+fn the_log_of_hubs_in_the_background_is_for_its_owner_and_begun_anew_when_it_is_long() {
+    let yard = yard();
+    let log = yard.home.path("hub.log");
+    for (length, kept) in [(1024, true), (2 * 1024 * 1024, false)] {
+        std::fs::write(&log, vec![b'x'; length]).unwrap();
+        let run = id(&detach(&yard));
+        let hub = Background::of(&yard.home);
+        assert_eq!(std::fs::metadata(&log).unwrap().len() >= 1024, kept);
+        approve(&yard.home, &run);
+        hub.is_gone();
+    }
+    std::fs::remove_file(&log).unwrap();
+    id(&detach(&yard));
+    let _hub = Background::of(&yard.home);
+    assert_eq!(std::fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
 }

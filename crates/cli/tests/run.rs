@@ -201,6 +201,15 @@ fn a19_a_run_that_takes_too_long_exits_with_124() {
 }
 
 #[test]
+fn c12_a_run_that_has_used_its_time_up_asks_nobody_and_takes_too_long() {
+    let place = Place::new(Home::new());
+    let (exit, seen) = place.follow(&["run", "look around", "--timeout-ms", "1"]).ended();
+    let end = seen.last().unwrap();
+    assert_eq!((exit, &end["payload"]["code"]), (Some(124), &json!("run_timeout")), "{end}");
+    assert!(seen.iter().all(|event| event["type"] != "run.approval.requested"), "{seen:?}");
+}
+
+#[test]
 fn a19_mistakes_of_the_command_line_exit_with_2_and_say_what_is_wrong() {
     let place = Place::new(Home::new());
     let (exit, code, _) = place.run(&["run", "x", "--agent", "nobody"]).failure();

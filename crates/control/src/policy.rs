@@ -273,7 +273,7 @@ async fn policy_test(input: Test, ctx: &Context) -> Result<Judged, ActionError> 
         None => Asker::of_agent(&engine, input.agent, input.workspace).await?,
     };
     let mut policy = stricter(engine.policy(), asker.preset);
-    policy.take_away(|rule| asker.rules_used.iter().any(|used| used == rule));
+    policy.take_away_marked(&asker.rules_used);
     policy.stored.extend(tried);
     let subject = Subject {
         agent: &asker.agent,
@@ -311,7 +311,7 @@ struct Asker {
     run: Option<(RunId, SessionId)>,
     preset: Preset,
     execution: ExecutionPolicy,
-    /// The rules for one time that the run used up.
+    /// The marks of the rules for one time that the run used up.
     rules_used: Vec<String>,
 }
 

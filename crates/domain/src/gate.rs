@@ -19,7 +19,7 @@ mod suggest;
 pub use judge::{Because, Beyond, Clause, Judgement, Note, Part, Place, Subject, judge};
 pub use paths::is_protected;
 pub use pattern::{InvalidPattern, PATTERN_CHARS_MAX};
-pub use policy::{AgentPreset, OwnRuns, Policy, Preset};
+pub use policy::{AgentPreset, OwnRuns, Policy, Preset, mark};
 pub use request::{Question, Request, SideEffects};
 pub use risk::Risk;
 pub use rule::{Effect, InvalidRule, Rule, RuleKind, RuleText, Scope};

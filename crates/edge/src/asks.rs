@@ -2,12 +2,12 @@
 //!
 //! What waits is kept as the backend made it, with its digest: a decision is handed over only for exactly that.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use runyard_backend::link::Report;
 use runyard_backend::{Answer, Sight};
-use runyard_domain::gate::{self, Effect, Judgement, Place, Policy, Preset, Request, Risk, Subject};
+use runyard_domain::gate::{self, Effect, Judgement, Place, Policy, Preset, Request, Risk, Subject, mark};
 use runyard_domain::{Approval, Code, ExecutionPolicy, Network, RunId, SessionId};
 use runyard_redact::holds_placeholder;
 use runyard_store::Clock;
@@ -37,8 +37,8 @@ pub(crate) struct Judge {
     pub(crate) preset: Preset,
     pub(crate) execution: ExecutionPolicy,
     pub(crate) policies: Arc<Policies>,
-    /// The rules for one time in each run that this one used up.
-    pub(crate) used: Arc<Mutex<BTreeSet<String>>>,
+    /// The marks of the rules for one time in each run that this one used up.
+    pub(crate) used: Arc<Mutex<Vec<String>>>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -215,11 +215,15 @@ impl Judge {
             (Effect::Allow, []) => Some(Ruling::Allowed { reason, rule_used: None }),
             (Effect::Allow, [rule]) => {
                 let rule_used = Some((*rule).to_owned());
-                let is_first = match policy.is_once_in_each_run(rule) {
-                    true => self.used().insert((*rule).to_owned()),
+                // The run's requests are judged one after the other; what others may use too is for whoever is first.
+                let serves = match policy.is_once_in_each_run(rule) {
+                    true => {
+                        self.used().push(mark(rule));
+                        true
+                    }
                     false => self.policies.spend(rule),
                 };
-                is_first.then_some(Ruling::Allowed { reason, rule_used })
+                serves.then_some(Ruling::Allowed { reason, rule_used })
             }
             // A report can name one rule as used up.
             (Effect::Allow, _) if subject.people_may_be_asked => {
@@ -236,7 +240,7 @@ impl Judge {
         let mut policy = self.policies.current()?;
         let used = self.used();
         if !used.is_empty() {
-            Arc::make_mut(&mut policy).take_away(|rule| used.contains(rule));
+            Arc::make_mut(&mut policy).take_away_marked(&used);
         }
         if self.preset == Preset::Strict && policy.preset != Preset::Strict {
             Arc::make_mut(&mut policy).preset = Preset::Strict;
@@ -246,7 +250,7 @@ impl Judge {
 }
 
 impl Judge {
-    fn used(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn used(&self) -> MutexGuard<'_, Vec<String>> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

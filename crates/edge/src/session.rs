@@ -199,7 +199,7 @@ impl Drive {
             preset: if open.approval_policy.preset == "default" { Preset::Default } else { Preset::Strict },
             execution: open.execution_policy.clone(),
             policies: Arc::clone(&edge.policies),
-            used: Arc::new(Mutex::new(open.rules_used.iter().cloned().collect())),
+            used: Arc::new(Mutex::new(open.rules_used.clone())),
             clock: Arc::clone(&edge.clock),
         };
         let asks = Asks { judge, key: edge.key.clone(), waiting: HashMap::new(), asked: HashSet::new() };

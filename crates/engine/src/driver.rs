@@ -22,6 +22,7 @@ use crate::record::{Fact, Standing};
 use crate::recovery::{AWAY_MS_MIN, queued, reopening};
 use crate::review::{keep, link_work};
 use crate::threads::History;
+use crate::timers;
 use crate::translate::{
     DEATHS_MAX, Terms, Translated, answer, batch_append, runtime_error, status, translate,
 };
@@ -209,6 +210,7 @@ impl<'a> Driver<'a> {
         }
         let run_token = self.engine.run_tokens().issue(run.id, &created.agent_id);
         let run_token = run_token.map_err(|source| StorageError::io("making a run's token", source))?;
+        let approval_policy = run.planned.as_ref().map(|plan| plan.approval_policy.clone());
         let open = OpenRun {
             run: run.id,
             generation: self.generation,
@@ -217,11 +219,7 @@ impl<'a> Driver<'a> {
             backend_profile: profile.clone(),
             workspace: created.workspace.clone(),
             execution_policy: created.execution_policy.clone(),
-            approval_policy: run
-                .planned
-                .as_ref()
-                .map(|plan| plan.approval_policy.clone())
-                .unwrap_or_default(),
+            approval_policy: approval_policy.unwrap_or_default(),
             stage,
             preparation,
             rules_used: run.rules_used.clone(),
@@ -358,10 +356,10 @@ impl<'a> Driver<'a> {
             texts: &texts,
         };
         let decide = |run: &Run, now| {
-            // Somebody ended it: late output is dropped.
-            ended = run.state.is_terminal();
-            if ended {
-                return Ok(Vec::new());
+            // Somebody ended it, or its time is over: late output is dropped.
+            if let Some(facts) = timers::late(run, now, terms.limits) {
+                ended = true;
+                return Ok(facts);
             }
             let mut translated = translate(run, reports, now, &terms)?;
             let facts = std::mem::take(&mut translated.facts);

@@ -7,7 +7,7 @@ use runyard_domain::run::{
     ToolResult, TurnEnded, TurnOutcome, Who,
 };
 use runyard_domain::{Approval, ApprovalId, Code, RunId, Timestamp};
-use runyard_store::RunsQuery;
+use runyard_store::{RunRow, RunsQuery};
 use sha2::{Digest, Sha256};
 
 use crate::commands::finished;
@@ -144,21 +144,25 @@ pub(crate) enum Looks {
 const UNFINISHED: [&str; 6] = ["created", "planned", "accepted", "preparing", "running", "applying"];
 
 impl Engine {
-    /// Whether a run is not at its end that this hub goes on with, or will once people have answered.
+    /// Whether a run is not at its end that this hub goes on with, or will once people have answered. One that cannot be read is
+    /// none: nobody goes on with it.
     pub async fn has_unfinished_runs(&self) -> Result<bool, EngineError> {
-        let is_own = |standing: &Standing| {
-            let edge = standing.run.planned.as_ref().map(|plan| &plan.edge_id);
-            edge.is_none_or(|edge| self.own_edges().contains(edge))
+        let is_own = |row: &RunRow| {
+            Standing::of(row).is_ok_and(|standing| {
+                let edge = standing.run.planned.as_ref().map(|plan| &plan.edge_id);
+                edge.is_none_or(|edge| self.own_edges().contains(edge))
+            })
         };
         for status in UNFINISHED.into_iter().chain(["needs_approval"]) {
             let mut before = None;
             loop {
-                let (runs, more) = self.runs(Some(status), before, PAGE).await?;
-                if runs.iter().any(is_own) {
+                let query = RunsQuery { status: Some(status.to_owned()), before, limit: PAGE };
+                let page = self.recorder().store.runs(query).await?;
+                if page.runs.iter().any(is_own) {
                     return Ok(true);
                 }
-                before = runs.last().map(|standing| standing.run.id);
-                if !more {
+                before = page.runs.last().map(|row| row.run);
+                if !page.more {
                     break;
                 }
             }

@@ -27,6 +27,8 @@ pub(crate) const APPLYING_LATE: &str =
     "Applying took longer than allowed, and what was written by then is taken back.";
 /// What is said of a run of which nobody knows what it wrote, since taking it back does not end either.
 pub(crate) const TAKING_BACK_LATE: &str = "Taking back what was written did not end in time, so nobody knows how much of the changes is in the files.";
+/// What is said of a run that takes longer than it may.
+const RUN_LATE: &str = "The run took longer than its execution policy allows.";
 /// The step that is named then.
 const APPLYING_STEP: &str = "apply the changes";
 /// An approval; its id stands behind it.
@@ -151,9 +153,23 @@ pub(crate) fn fire(
         return Ok(facts);
     }
     let what = match name {
-        RUN => "The run took longer than its execution policy allows.",
+        RUN => RUN_LATE,
         _ => "Preparing took longer than allowed.",
     };
+    Ok(timed_out(run, what, now))
+}
+
+/// What becomes of a run that is told something when it is at its end, or when its time is over; none where it goes on. Timers are
+/// looked at now and then, and a run that waits for people has none: one that asked just after its time would have all of theirs.
+pub(crate) fn late(run: &Run, now: Timestamp, limits: &Limits) -> Option<Vec<Fact>> {
+    if run.state.is_terminal() {
+        return Some(Vec::new());
+    }
+    let left = run_timers(run, limits).run_ms?;
+    (now >= run.entered_at.plus_ms(left)).then(|| timed_out(run, RUN_LATE, now))
+}
+
+fn timed_out(run: &Run, what: &str, now: Timestamp) -> Vec<Fact> {
     // Before it was started no backend took any time.
     let failure = match run.started {
         Some(_) => Failure::of_backend(FailureKind::BackendTimeout, what),
@@ -164,5 +180,5 @@ pub(crate) fn fire(
     let mut facts = withdrawn(run);
     facts.push(RunEvent::RuntimeTimeout(timeout).into());
     facts.push(failed(run, failure, "failed", None, now));
-    Ok(facts)
+    facts
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use runyard_backend::link::Report;
 use runyard_backend::{Answer, BackendInfo, Ending, Signal};
-use runyard_domain::gate::{Effect, Request, Risk};
+use runyard_domain::gate::{Effect, Request, Risk, mark};
 use runyard_domain::run::*;
 use runyard_domain::{
     ARTIFACTS_MAX, ActorKind, ApplyTo, Approval, ApprovalId, ArtifactContent, ArtifactFacts, ArtifactId,
@@ -129,8 +129,8 @@ impl Batch<'_> {
             Report::Judged { key, request, allowed, reason, rule_used } => {
                 let effect = if *allowed { Effect::Allow } else { Effect::Deny };
                 let (key, request, reason) = (key.clone(), request.clone(), reason.clone());
-                let judged = GateJudged { key, request, effect, reason, rule_used: rule_used.clone() };
-                self.push(RunEvent::GateJudged(judged), None)
+                let rule_used = rule_used.as_deref().map(mark);
+                self.push(RunEvent::GateJudged(GateJudged { key, request, effect, reason, rule_used }), None)
             }
             // They were kept before; the event that refers to them comes behind.
             Report::DiffFiles { .. } | Report::DiffTexts { .. } => Ok(()),

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use runyard_backend::Answer;
 use runyard_backend::link::Report;
 use runyard_domain::Code;
+use runyard_domain::gate::mark;
 use runyard_domain::run::Run;
 
 use crate::{Engine, InstallationError};
@@ -38,11 +39,11 @@ impl Engine {
     ) -> Result<Checked<'a>, InstallationError> {
         let mut checked = Checked::of(reports);
         let mut used = false;
-        let mut used_in_run: BTreeSet<&str> = run.rules_used.iter().map(String::as_str).collect();
+        let mut used_in_run: BTreeSet<String> = run.rules_used.iter().cloned().collect();
         for (index, report) in reports.iter().enumerate() {
             let Report::Judged { key, rule_used: Some(rule), .. } = report else { continue };
             let serves = if self.policy().is_once_in_each_run(rule) {
-                used_in_run.insert(rule)
+                used_in_run.insert(mark(rule))
             } else {
                 used = true;
                 self.uses_up(rule).await?

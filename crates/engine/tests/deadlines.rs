@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use runyard_backend::link::OpenRun;
+use runyard_backend::link::{OpenRun, ToEdge};
 use runyard_domain::run::RunState;
 use runyard_domain::{Code, ExecutionPolicy, RunId, Timestamp};
 use runyard_engine::{Decision, Engine, Limits, NewRun, Resolve};
@@ -25,6 +25,21 @@ const HOUR_MS: i64 = 60 * 60 * 1000;
 fn limited(timeout_ms: u64) -> NewRun {
     let policy = ExecutionPolicy { timeout_ms, ..ExecutionPolicy::default() };
     NewRun { execution_policy: Some(policy.into()), ..new_run("x") }
+}
+
+#[tokio::test]
+async fn c12_what_a_run_asks_when_its_time_is_over_is_asked_of_nobody() {
+    let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+    let (engine, mut edge) = World { clock: clock.clone(), ..World::default() }.hub_and_edge().await;
+    let run = engine.create_run(limited(60_000), &person()).await.unwrap().standing.run.id;
+    let open = edge.start().await;
+    // Whether a timer was looked at before it asks or not.
+    clock.advance_ms(60_000);
+    edge.report(&open, 4, vec![asked("a1", "ls")]).await;
+    let ToEdge::Refused { fenced: false, .. } = edge.hear().await else { panic!("it is late") };
+    let RunState::Failed { failure } = until(&engine, run, "failed").await.state else { panic!() };
+    assert_eq!(failure.code, Code::RunTimeout);
+    assert!(engine.open_approvals(Some(run), None, 10, true).await.unwrap().is_empty());
 }
 
 #[tokio::test]

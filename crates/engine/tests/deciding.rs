@@ -13,7 +13,7 @@ use std::sync::Arc;
 use runyard_backend::Answer;
 use runyard_backend::link::{Report, ToEdge};
 use runyard_domain::gate::{
-    Effect, OwnRuns, Question, Request, Rule, RuleKind, RuleText, Scope, SideEffects,
+    Effect, OwnRuns, Question, Request, Rule, RuleKind, RuleText, Scope, SideEffects, mark,
 };
 use runyard_domain::run::{DecisionScope, Resolution, RunState, Who};
 use runyard_domain::{Actor, Approval, Code, RunId, WantedExecution};
@@ -376,7 +376,7 @@ async fn c11_a_rule_for_one_time_of_the_base_serves_once_in_each_run_whoever_dri
         edge.report(&open, 5, vec![allowed("third")]).await;
         let ToEdge::Recorded { granted, .. } = answered(&mut edge).await else { panic!("it is recorded") };
         assert!(refused("third", &granted), "{granted:?}");
-        assert_eq!(engine.run(run).await.unwrap().run.rules_used, ["make once"]);
+        assert_eq!(engine.run(run).await.unwrap().run.rules_used, [mark("make once")]);
     }
 }
 

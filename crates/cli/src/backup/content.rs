@@ -68,7 +68,10 @@ impl Content {
                 let database = ["", "-wal", "-shm", "-journal", ".lock", ".blobs"];
                 let is_database =
                     name.strip_prefix("runyard.db").is_some_and(|rest| database.contains(&rest));
-                is_database || *name == "hub.json" || name.ends_with(".lock") || name.ends_with(".draft")
+                is_database
+                    || ["hub.json", "hub.log"].contains(name)
+                    || name.ends_with(".lock")
+                    || name.ends_with(".draft")
             }
             _ => false,
         }
@@ -103,6 +106,7 @@ mod tests {
         let plain = content("secrets");
         for path in [
             "hub.json",
+            "hub.log",
             "hub.lock",
             "runyard.db",
             "runyard.db-wal",

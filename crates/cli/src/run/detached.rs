@@ -3,10 +3,10 @@
 //! Where no hub stays, the run is recorded by one in this process, and goes on with one in a process of its own, which is
 //! `runyard up --until-done`.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use super::{Shown, create};
 use crate::elsewhere::{HUBS_MAX, fresh_key};
 use crate::home::Home;
 use crate::hub_client::HubClient;
-use crate::hub_file::{cannot, told};
+use crate::hub_file::{self, cannot, told};
 use crate::hub_here::{AnyHub, Stay};
 
 /// How often the hub in the background is looked for.
@@ -27,7 +27,9 @@ const LOOKS_MAX: u32 = 400;
 /// How long between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 /// How much of what a hub said that did not start is told.
-const SAID_BYTES_MAX: usize = 1024;
+const SAID_BYTES_MAX: u64 = 1024;
+/// How long the log of hubs in the background may be when the next of them begins; a longer one is begun anew.
+const LOG_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Makes the run, sees to it that a hub goes on with it, and says its id.
 pub(super) async fn run(
@@ -37,13 +39,15 @@ pub(super) async fn run(
     interrupts: &Interrupts,
 ) -> Result<u8, ActionError> {
     let (made, stays) = made(home, matches, shown, interrupts).await?;
-    let id = made["run"]["id"].as_str().unwrap_or_default().to_owned();
     if !stays {
-        go_on(home, &id).await?;
+        let id = made["run"]["id"].as_str().unwrap_or_default();
+        let goes_on = go_on(home, interrupts).await.map_err(|error| not_gone_on(id, &error))?;
+        let _ = writeln!(std::io::stderr(), "{goes_on}");
     }
     Ok(match matches.get_one::<String>("output").map(String::as_str) {
         Some("json" | "ndjson") => show_data(matches, made),
         _ => {
+            let id = made["run"]["id"].as_str().unwrap_or_default();
             let _ = writeln!(std::io::stdout(), "{id}");
             0
         }
@@ -59,78 +63,101 @@ async fn made(
     interrupts: &Interrupts,
 ) -> Result<(Value, bool), ActionError> {
     let key = matches.get_one::<String>("idempotency-key").cloned().unwrap_or_else(fresh_key);
-    for _ in 0..HUBS_MAX {
+    let mut tries = 0;
+    loop {
         let hub = AnyHub::get(home, Stay::ForOneCall).await?;
         let (passing, stays) = (hub.is_passing(), hub.client().stay() == Stay::UntilStopped);
         let made = create(hub.client(), matches, Some(&key), shown, interrupts).await;
         hub.stop().await;
+        tries += 1;
         match made {
-            Err(error) if passing && *error.code() == Code::ExternalServiceError => {}
+            Err(error) if passing && tries < HUBS_MAX && *error.code() == Code::ExternalServiceError => {}
             made => return Ok((made?, stays)),
         }
     }
-    Err(ActionError::new(Code::ExternalServiceError, "Every hub that was found ended at once."))
 }
 
-/// Starts a hub in the background, and returns when one is there that goes on with the run.
-async fn go_on(home: &Home, run: &str) -> Result<(), ActionError> {
-    let mut hub = background(home)?;
+/// Starts a hub in the background, and says who goes on with the run when that is known.
+async fn go_on(home: &Home, interrupts: &Interrupts) -> Result<String, ActionError> {
+    let (mut hub, log) = background(home)?;
+    let interrupted = interrupts.next();
     for _ in 0..LOOKS_MAX {
-        // That of another command may have it until then.
-        let found = HubClient::find(home).await.filter(|hub| hub.stay() != Stay::ForOneCall);
-        if let Some(found) = found {
-            let pid = hub.id();
-            if told(&home.hub()).is_some_and(|told| told.pid == u64::from(pid)) {
-                let url = found.url();
-                let line = format!(
-                    "A hub in the background goes on with it: {url}, process {pid}. It ends with its runs."
-                );
-                let _ = writeln!(std::io::stderr(), "{line}");
+        if let (Some(found), Some(told)) = (HubClient::find(home).await, told(&home.hub())) {
+            let (url, pid) = (found.url(), told.pid);
+            match found.stay() {
+                Stay::UntilDone | Stay::UntilStopped => {
+                    return Ok(format!(
+                        "The hub at {url} (process {pid}) goes on with it in the background."
+                    ));
+                }
+                Stay::WithCommand | Stay::ForOneCall if hub_file::is_waited_for(home) => {
+                    return Ok(format!(
+                        "The hub of another command (process {pid}) has it while that lasts; one in the background comes after it."
+                    ));
+                }
+                Stay::WithCommand | Stay::ForOneCall => {}
             }
-            return Ok(());
         }
-        match hub.try_wait() {
-            // It found nothing left to do, or another that stays.
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(_)) => return Err(not_gone_on(run, &said(home))),
-            Ok(None) | Err(_) => tokio::time::sleep(LOOK).await,
+        if let Ok(Some(status)) = hub.try_wait() {
+            return match status.success() {
+                true => {
+                    Ok("It is at its end, or a hub that waits in the background goes on with it.".to_owned())
+                }
+                false => Err(ActionError::new(Code::Conflict, said(&home.hub_log(), log))),
+            };
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            () = interrupted.cancelled() => break,
         }
     }
-    Err(not_gone_on(run, "it does not answer"))
+    let log = home.hub_log();
+    Ok(format!("A hub in the background is still starting (process {}); see {}.", hub.id(), log.display()))
 }
 
-fn not_gone_on(run: &str, why: &str) -> ActionError {
+fn not_gone_on(run: &str, error: &ActionError) -> ActionError {
     let message = format!(
-        "The run {run} is recorded, and the hub that was to go on with it in the background did not start: {why}. Start one \
-         with \"runyard up\"."
+        "The run {run} is recorded, and no hub in the background could be started to go on with it: {} Start one with \
+         \"runyard up\".",
+        error.message()
     );
-    ActionError::new(Code::ExternalServiceError, message)
+    ActionError::new(Code::Conflict, message)
 }
 
-/// The end of what a hub in the background said.
-fn said(home: &Home) -> String {
-    let text = std::fs::read_to_string(home.hub_log()).unwrap_or_default();
-    let text = text.trim();
-    let begin = text.ceil_char_boundary(text.len().saturating_sub(SAID_BYTES_MAX));
-    text[begin..].trim_end_matches('.').to_owned()
+/// The end of what stands in a log from there on.
+fn said(log: &Path, from: u64) -> String {
+    let mut text = Vec::new();
+    let read = File::open(log).and_then(|mut file| {
+        let end = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(from.max(end.saturating_sub(SAID_BYTES_MAX))))?;
+        file.take(SAID_BYTES_MAX).read_to_end(&mut text)
+    });
+    match (read, String::from_utf8_lossy(&text).trim()) {
+        (Ok(_), said) if !said.is_empty() => said.to_owned(),
+        _ => "it ended without a word.".to_owned(),
+    }
 }
 
-/// A hub in a process of its own, which neither this terminal's Ctrl-C nor its end reaches.
-fn background(home: &Home) -> Result<Child, ActionError> {
+/// A hub in a process of its own, which neither this terminal's Ctrl-C nor its end reaches, and where in its log it begins.
+fn background(home: &Home) -> Result<(Child, u64), ActionError> {
     let path = home.hub_log();
-    let mut file = OpenOptions::new();
-    let log = file.write(true).create(true).truncate(true).mode(0o600).open(&path);
-    let log = log.map_err(|error| cannot("write", &path, &error))?;
-    let program = std::env::current_exe()?;
+    let unusable = |error| cannot("write", &path, &error);
+    let log = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).map_err(unusable)?;
+    let mut begins = log.metadata().map_err(unusable)?.len();
+    if begins > LOG_BYTES_MAX {
+        log.set_len(0).map_err(unusable)?;
+        begins = 0;
+    }
     // As long as its runs take nobody looks at what it says.
     let level = std::env::var_os("RUNYARD_LOG").unwrap_or_else(|| "warn".into());
-    let started = Command::new(program)
+    // What this command was started with, a script's lock perhaps, is not to be held until the runs are done.
+    close_fds::set_fds_cloexec(3, &[]);
+    let started = Command::new(std::env::current_exe()?)
+        .args(["up", "--until-done", "--in-background", "--listen", "127.0.0.1:0", "--output", "text"])
         .env("RUNYARD_LOG", level)
-        .args(["up", "--until-done", "--listen", "127.0.0.1:0"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log)
-        .process_group(0)
         .spawn();
-    Ok(started?)
+    Ok((started?, begins))
 }

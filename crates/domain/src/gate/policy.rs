@@ -1,9 +1,14 @@
 //! Policies: a preset and rules. Which rule wins is the judge's matter.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::judge::Subject;
 use super::rule::{Rule, Scope};
+use crate::RuleId;
+
+/// How much of the digest of a rule's name stands for it.
+const MARK_BYTES: usize = 16;
 
 /// What is done where no rule speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -96,9 +101,27 @@ impl Policy {
         self.stored.retain(stays);
     }
 
+    /// Takes away those that a run used up, by their marks.
+    pub fn take_away_marked(&mut self, marks: &[String]) {
+        if !marks.is_empty() {
+            self.take_away(|name| marks.contains(&mark(name)));
+        }
+    }
+
     /// Whether the rule of this name is good for one time in each run: one of the base, which every run begins with. What people
     /// added is good for one time in all.
     pub fn is_once_in_each_run(&self, id: &str) -> bool {
         self.rules.iter().any(|rule| rule.scope() == Scope::Once && rule.id() == id)
     }
+}
+
+/// What a run's log says of a rule that it used up: the id of one that people added, which is gone then for everybody, and of any
+/// other a digest of its name. A name may be a pattern that holds what is never stored.
+pub fn mark(rule: &str) -> String {
+    if rule.parse::<RuleId>().is_ok() {
+        return rule.to_owned();
+    }
+    let digest = Sha256::digest(rule.as_bytes());
+    let hex: String = digest.iter().take(MARK_BYTES).map(|byte| format!("{byte:02x}")).collect();
+    format!("file_{hex}")
 }

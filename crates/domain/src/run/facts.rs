@@ -349,7 +349,7 @@ pub struct GateJudged {
     pub effect: Effect,
     /// Why.
     pub reason: String,
-    /// The rule for one time that is used up by it.
+    /// The mark of the rule for one time that is used up by it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rule_used: Option<String>,
 }

@@ -83,7 +83,7 @@ pub struct Run {
     /// Decisions that were made and not handed to the agent yet.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub grants: Vec<Grant>,
-    /// The rules from files that are good for one time in each run, and that this one used up.
+    /// The marks of the rules from files that are good for one time in each run, and that this one used up.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub rules_used: Vec<String>,
     /// What the agent said last.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use runyard_domain::gate::{Effect, Request, Risk};
+use runyard_domain::gate::{Effect, Request, Risk, mark};
 use runyard_domain::run::*;
 use runyard_domain::{
     ApplyTo, ApprovalId, Code, CommandId, DiffParts, DiffStats, ExecutionPolicy, Preparation, RuleId, RunId,
@@ -468,8 +468,10 @@ fn c11_a_run_remembers_which_rules_of_files_it_used_up_until_it_ends() {
     let (_, mut events) = states().remove(4);
     // A rule that people added is gone for everybody when it is used up.
     let stored = RuleId::from_parts(1, &[1; 10]).to_string();
-    events.extend([judged(None), judged(Some("look once")), judged(Some(&stored))]);
-    assert_eq!(fold(&events).unwrap().rules_used, ["look once"]);
+    let marks = [mark("look once"), mark(&stored)];
+    assert!(marks[0].starts_with("file_") && marks[1] == stored, "{marks:?}");
+    events.extend([judged(None), judged(Some(&marks[0])), judged(Some(&stored))]);
+    assert_eq!(fold(&events).unwrap().rules_used, [marks[0].clone()]);
     events.push(cancelled());
     assert_eq!(fold(&events).unwrap().rules_used, Vec::<String>::new());
 }

@@ -3,7 +3,7 @@
 use runyard_backend::link::{Report, ToEdge};
 use runyard_backend::{Answer, Command, Ending, Signal};
 use runyard_domain::gate::{
-    Effect, Policy, Preset, Question, Request, Risk, Rule, RuleKind, RuleText, Scope,
+    Effect, Policy, Preset, Question, Request, Risk, Rule, RuleKind, RuleText, Scope, mark,
 };
 use runyard_domain::run::FailureKind;
 use runyard_domain::{Approval, ApprovalId, Network, Sandbox};
@@ -315,7 +315,7 @@ async fn c11_a_rule_for_one_time_from_a_file_allows_one_request_in_each_run() {
         puppets.push(puppet);
     }
     let mut again = place.open(3);
-    again.rules_used = vec!["make once".to_owned()];
+    again.rules_used = vec![mark("make once")];
     let mut puppet = hub.start(again).await;
     asked(&mut hub, &mut puppet, "a", shell("make")).await;
 }

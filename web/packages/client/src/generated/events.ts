@@ -574,7 +574,7 @@ export interface GateJudged {
   effect: Effect;
   /** Why. */
   reason: string;
-  /** The rule for one time that is used up by it. */
+  /** The mark of the rule for one time that is used up by it. */
   ruleUsed?: string;
 }
 
