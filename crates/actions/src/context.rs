@@ -8,6 +8,7 @@ use std::sync::Arc;
 use runyard_domain::{Actor, Code, InvocationId, Surface};
 use tokio_util::sync::CancellationToken;
 
+use crate::programs::Programs;
 use crate::record::Record;
 use crate::{
     ActionError, Answer, Artifact, Caller, Fields, LogLevel, Progress, QUESTIONS_MAX, Question, QuestionKind,
@@ -27,6 +28,7 @@ pub(crate) struct Call {
     pub(crate) services: Arc<Services>,
     pub(crate) idempotency_key: Option<String>,
     pub(crate) caller: Option<Arc<dyn Caller>>,
+    pub(crate) programs: Option<Arc<dyn Programs>>,
     pub(crate) record: Record,
 }
 
@@ -49,6 +51,11 @@ impl Context {
     /// Who called.
     pub fn actor(&self) -> &Actor {
         &self.0.actor
+    }
+
+    /// Who starts the programs of this call, where that is not this process.
+    pub(crate) fn programs(&self) -> Option<&dyn Programs> {
+        self.0.programs.as_deref()
     }
 
     /// The caller's idempotency key, for actions that take care of it themselves.

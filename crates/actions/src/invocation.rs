@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::action::WAIT_MS_MAX;
 use crate::idempotency::KEY_LENGTH_MAX;
-use crate::{Action, Caller, Issue, RetryPolicy};
+use crate::{Action, Caller, Issue, Programs, RetryPolicy};
 
 /// Which action is meant.
 #[derive(Clone, Debug)]
@@ -146,6 +146,8 @@ pub struct Invocation {
     pub approved: bool,
     /// The way back to whoever calls, where there is one.
     pub caller: Option<Arc<dyn Caller>>,
+    /// Who starts the programs of declared actions; this process does without.
+    pub programs: Option<Arc<dyn Programs>>,
 }
 
 impl Invocation {
@@ -161,6 +163,7 @@ impl Invocation {
             within_ms: None,
             approved: false,
             caller: None,
+            programs: None,
         }
     }
 
@@ -182,6 +185,13 @@ impl Invocation {
     #[must_use]
     pub fn approved(mut self) -> Self {
         self.approved = true;
+        self
+    }
+
+    /// Programs of declared actions are started there.
+    #[must_use]
+    pub fn starting(mut self, programs: Arc<dyn Programs>) -> Self {
+        self.programs = Some(programs);
         self
     }
 

@@ -86,6 +86,24 @@ impl Runtime {
         InvocationStream::new(context.clone(), async move { runtime.run(&context, &mut invocation).await })
     }
 
+    /// Whether an invocation would be begun if everybody who is asked said yes. Nothing is done and nobody is asked.
+    pub async fn check(&self, mut invocation: Invocation) -> Result<(), ActionError> {
+        let context = self.context(&invocation);
+        let action = self.resolve(&invocation)?;
+        check_surface(&action, invocation.surface)?;
+        let Invocation { input, options, .. } = &mut invocation;
+        drop(validate(&action, input, options)?);
+        check_people_only(&action, &context)?;
+        self.check_permissions(PermissionRequest { action: &action, input, context: &context }).await
+    }
+
+    async fn check_permissions(&self, request: PermissionRequest<'_>) -> Result<(), ActionError> {
+        if self.0.checker.is_none() && request.action.spec().permissions.is_empty() {
+            return Ok(());
+        }
+        Box::pin(authorise(self.0.checker.as_deref(), request)).await
+    }
+
     fn context(&self, invocation: &Invocation) -> Context {
         let action = match &invocation.action {
             ActionRef::Name(name) => Arc::clone(name),
@@ -99,6 +117,7 @@ impl Runtime {
             services: Arc::clone(&self.0.services),
             idempotency_key: invocation.options.idempotency_key.clone(),
             caller: invocation.caller.clone(),
+            programs: invocation.programs.clone(),
             record: Default::default(),
         }))
     }
@@ -194,19 +213,13 @@ impl Runtime {
     async fn guarded_steps(&self, stage: Stage<'_>, prepared: Prepared) -> Result<Outcome, ActionError> {
         let Stage { action, input, options, context, started, approved } = stage;
         let spec = action.spec();
-        if spec.people_only && context.actor().is_agent() {
-            let message = "Action is for people only; an agent may not call it.";
-            return Err(ActionError::new(Code::AuthorizationError, message));
-        }
+        check_people_only(action, context)?;
         // An agent's own confirmation never counts; where there is a gate, its answer does.
         let gate = self.0.gate.as_deref().filter(|_| context.actor().is_agent() && !approved);
         if !approved && gate.is_none() {
             confirm(action, options, context)?;
         }
-        if self.0.checker.is_some() || !spec.permissions.is_empty() {
-            let request = PermissionRequest { action, input, context };
-            Box::pin(authorise(self.0.checker.as_deref(), request)).await?;
-        }
+        self.check_permissions(PermissionRequest { action, input, context }).await?;
         // Last, since it may ask a person: nobody is asked about what is not permitted anyway.
         if let Some(gate) = gate {
             Box::pin(gate.pass(action, input, context)).await?;
@@ -302,6 +315,14 @@ fn validate(
         Err(issue) => Err(issue),
     }
     .map_err(|issue| ActionError::invalid_input(vec![issue]))
+}
+
+fn check_people_only(action: &Action, context: &Context) -> Result<(), ActionError> {
+    if !(action.spec().people_only && context.actor().is_agent()) {
+        return Ok(());
+    }
+    let message = "Action is for people only; an agent may not call it.";
+    Err(ActionError::new(Code::AuthorizationError, message))
 }
 
 /// Step 4. An agent's own flag never counts: what it wants to do is for a person to confirm.

@@ -7,6 +7,7 @@
 //! The call comes from the surface `mcp`, on which agents call actions: what is not offered to agents cannot be reached by way of
 //! a run either. The run holds the permissions that its backend profile names in the setting `permissions`, and no others.
 
+mod programs;
 mod report;
 mod session;
 
@@ -15,13 +16,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use runyard_actions::{Action, Runtime};
 use runyard_backend::{
-    Backend, BackendError, BackendInfo, COMMANDS_MAX, Hearing, Journal, Probe, Resumes, SecretKeys, Session,
-    SessionSpec, Start,
+    Backend, BackendError, BackendInfo, COMMANDS_MAX, Hearing, Journal, Probe, Resumes, Runs, SecretKeys,
+    Session, SessionSpec, Start,
 };
 use runyard_domain::run::{FailureKind, Task};
 use runyard_domain::{Actor, BackendProfile, Surface};
 use tokio::sync::mpsc;
 
+use self::programs::InCustody;
 use self::session::{ActionSession, Opening};
 
 /// Where the call of a run comes from.
@@ -50,7 +52,7 @@ impl ActionBackend {
 }
 
 fn refused(message: String) -> BackendError {
-    BackendError::new(FailureKind::BackendSpawnFailed, message)
+    BackendError::new(FailureKind::BackendFailed, message)
 }
 
 #[async_trait]
@@ -62,6 +64,7 @@ impl Backend for ActionBackend {
             transport: "in-process",
             command: None,
             resumes: Resumes::Steps,
+            runs: Runs::Action,
             asks: true,
             tells_steps: true,
             checkout: false,
@@ -101,6 +104,7 @@ impl Backend for ActionBackend {
             actor: Arc::new(actor),
             action,
             input,
+            programs: Arc::new(InCustody { processes: spec.processes, environment: spec.environment }),
             journal,
             hearing: Hearing::new(receiver),
         };

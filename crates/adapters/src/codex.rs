@@ -54,7 +54,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use runyard_backend::{
-    Backend, BackendError, BackendInfo, COMMANDS_MAX, HandshakeSpec, Journal, Launch, Probe, Resumes,
+    Backend, BackendError, BackendInfo, COMMANDS_MAX, HandshakeSpec, Journal, Launch, Probe, Resumes, Runs,
     SecretKeys, Session, SessionSpec, Start,
 };
 use runyard_domain::run::{FailureKind, Task};
@@ -115,6 +115,7 @@ impl Backend for CodexBackend {
             transport: "stdio",
             command: Some("codex app-server --listen stdio://"),
             resumes: Resumes::Thread,
+            runs: Runs::Agent,
             asks: true,
             tells_steps: true,
             checkout: true,

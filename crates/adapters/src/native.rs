@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use runyard_backend::{
-    Backend, BackendError, BackendInfo, COMMANDS_MAX, Journal, Probe, Resumes, SecretKeys, Session,
+    Backend, BackendError, BackendInfo, COMMANDS_MAX, Journal, Probe, Resumes, Runs, SecretKeys, Session,
     SessionSpec,
 };
 use runyard_domain::run::FailureKind;
@@ -103,6 +103,7 @@ impl Backend for NativeBackend {
             transport: "in-process",
             command: None,
             resumes: Resumes::Steps,
+            runs: Runs::Agent,
             asks: true,
             tells_steps: true,
             checkout: true,

@@ -181,7 +181,8 @@ async fn a_failed_action_ends_the_run_with_its_code() {
     let signals = play(&part("fail", json!({})), Decide::Approve).await;
     let message = "NOT_FOUND: There is nothing.".to_owned();
     let (call, outcome, summary) = ("call-1".into(), ToolOutcome::Failed, message.clone());
-    let ending = Ending::failed(FailureKind::BackendFailed, message);
+    let ending =
+        Ending::Failed { failure_kind: FailureKind::BackendFailed, message, cause: Some(Code::NotFound) };
     let expected = [Signal::ToolResult { call, outcome, code: None, summary }, Signal::Ended { ending }];
     assert_eq!(signals[signals.len() - 2..], expected);
     assert!(matches!(&signals[3], Signal::ToolCall { idempotent: true, .. }), "as declared: {signals:#?}");
@@ -203,7 +204,7 @@ async fn j06_what_is_not_for_agents_cannot_be_run() {
     }
     let mut text = part("talk", json!({}));
     text.task = Task::Text { text: "hello".into(), redacted: false };
-    assert_eq!(refusal(&text).await.failure_kind, FailureKind::BackendSpawnFailed);
+    assert_eq!(refusal(&text).await.failure_kind, FailureKind::BackendFailed);
 }
 
 #[tokio::test]
@@ -214,6 +215,13 @@ async fn a_run_holds_the_permissions_of_its_profile_and_no_others() {
         panic!("{signals:#?}")
     };
     assert_eq!(message, "AUTHORIZATION_ERROR: Action needs the permission \"vault.open\".");
+    let asks = |signals: &[Signal]| signals.iter().any(|signal| matches!(signal, Signal::Ask { .. }));
+    assert!(!asks(&signals), "nobody is asked about what cannot be done: {signals:#?}");
+    let signals = play(&part("talk", json!({ "marker": 1 })), Decide::Approve).await;
+    let Some(Signal::Ended { ending: Ending::Failed { cause, .. } }) = signals.last() else {
+        panic!("{signals:#?}")
+    };
+    assert!(*cause == Some(Code::ValidationError) && !asks(&signals), "{signals:#?}");
     let signals = play(&permitted(guarded, "vault.list vault.open"), Decide::Approve).await;
     assert_eq!(signals.last(), Some(&Signal::TurnEnded { outcome: TurnOutcome::Completed }));
 }

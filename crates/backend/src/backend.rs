@@ -64,6 +64,8 @@ pub struct BackendInfo {
     pub command: Option<&'static str>,
     /// How far it can be resumed.
     pub resumes: Resumes,
+    /// What a run of it is.
+    pub runs: Runs,
     /// Whether it asks before it acts.
     pub asks: bool,
     /// Whether it tells of each step that it takes. Of one that does not, only what it says and its changes are on record.
@@ -85,6 +87,16 @@ pub struct BackendInfo {
     /// The names that its settings in a backend profile may have.
     #[serde(skip)]
     pub settings: &'static [&'static str],
+}
+
+/// What a run of a backend is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Runs {
+    /// An agent that is told in words what is to be done. What it starts is bounded by the run's sandbox.
+    Agent,
+    /// One action. It does what it was declared to do, as the hub's own user: no sandbox bounds it, and it is asked about as a whole.
+    Action,
 }
 
 impl BackendInfo {

@@ -20,7 +20,7 @@ mod workspaces;
 pub use api_key::{ANTHROPIC_KEY, NoKey, OPENAI_KEY, api_key};
 pub use backend::{
     Access, Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, CommandSender, GatewayAccess,
-    HandshakeSpec, Journal, JournalError, LeftOver, Probe, Redaction, Resumes, SecretFile, SecretKeys,
+    HandshakeSpec, Journal, JournalError, LeftOver, Probe, Redaction, Resumes, Runs, SecretFile, SecretKeys,
     Session, SessionSpec, Sight, Start,
 };
 pub use hearing::{Heard, Hearing, Steer, Stop};

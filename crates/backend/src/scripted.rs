@@ -41,8 +41,8 @@ use self::player::{Opening, Player, clip};
 use self::position::Position;
 pub use self::script::{Problem, SCRIPT_BYTES_MAX, STEPS_MAX, Script, ScriptError, TEXT_BYTES_MAX};
 use crate::{
-    Backend, BackendError, BackendInfo, COMMANDS_MAX, Hearing, Journal, Probe, Resumes, SecretKeys, Session,
-    SessionSpec, Start,
+    Backend, BackendError, BackendInfo, COMMANDS_MAX, Hearing, Journal, Probe, Resumes, Runs, SecretKeys,
+    Session, SessionSpec, Start,
 };
 
 /// The scripts that a scripted backend knows by name.
@@ -130,6 +130,7 @@ impl Backend for ScriptedBackend {
             transport: "in-process",
             command: None,
             resumes: Resumes::Steps,
+            runs: Runs::Agent,
             asks: true,
             tells_steps: true,
             checkout: true,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use runyard_backend::link::{OpenRun, Report, Stage};
-use runyard_backend::{Access, Backend, JournalError, Launch, Probe, failpoint};
+use runyard_backend::{Access, Backend, JournalError, Launch, Probe, Runs, failpoint};
 use runyard_checkout::{How, Made};
 use runyard_domain::gate::Preset;
 use runyard_domain::run::{Failure, FailureKind};
@@ -23,7 +23,7 @@ use crate::outbox::Outbox;
 use crate::owner::Owner;
 use crate::places::Places;
 use crate::private;
-use crate::sandbox::{self, Confinement, InForce, Needs};
+use crate::sandbox::{self, Confinement, InForce, Needs, OF_ACTIONS};
 use crate::session::environment;
 use crate::session_home::SessionHome;
 use crate::setup::Setup;
@@ -166,8 +166,11 @@ pub(crate) async fn prepare(
     degraded.extend(in_reach.map(str::to_owned));
 
     within.readable = borrowed;
-    let InForce { confinement, found: in_force, degraded: unconfined } =
-        edge.sandboxes.for_run(&open.execution_policy, needs.clone(), within.clone());
+    let in_force = match backend.info().runs {
+        Runs::Agent => edge.sandboxes.for_run(&open.execution_policy, needs.clone(), within.clone()),
+        Runs::Action => InForce::not(&OF_ACTIONS),
+    };
+    let InForce { confinement, found: in_force, degraded: unconfined } = in_force;
     note("sandbox", safe(&in_force));
     degraded.extend(unconfined);
     if backend.info().checkout && open.stage != Stage::Running && !open.preparation.setup.is_empty() {

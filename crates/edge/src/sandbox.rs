@@ -89,6 +89,9 @@ enum Net {
     Shared,
 }
 
+/// Why none bounds a run that is an action.
+pub(crate) const OF_ACTIONS: &str = "an action does what it was declared to do";
+
 /// What holds for the processes of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Bounds {
@@ -220,21 +223,14 @@ impl Sandboxes {
 
     /// What is in force for a run.
     pub fn for_run(&self, policy: &ExecutionPolicy, needs: Needs, places: Places) -> InForce {
-        let unconfined = |why: &dyn fmt::Display| InForce {
-            confinement: Confinement::None,
-            found: format!("none in force: {why}"),
-            degraded: vec![format!(
-                "no sandbox is in force: {why}; what a command does that was allowed is bounded by your own rights alone"
-            )],
-        };
         let writable = match policy.sandbox {
-            Sandbox::None => return unconfined(&"the run's execution policy asks for none"),
+            Sandbox::None => return InForce::not(&"the run's execution policy asks for none"),
             Sandbox::ReadOnly => false,
             Sandbox::WorkspaceWrite => true,
         };
         let (bubblewrap, system) = match &self.found {
             Ok(found) => found.clone(),
-            Err(why) => return unconfined(why),
+            Err(why) => return InForce::not(why),
         };
         let (net, network, degraded) = match (policy.network, needs) {
             (Network::Deny, Needs::Nothing) => (Net::Cut, "no network", None),
@@ -255,6 +251,17 @@ impl Sandboxes {
 }
 
 impl InForce {
+    /// None, and why.
+    pub(crate) fn not(why: &dyn fmt::Display) -> Self {
+        InForce {
+            confinement: Confinement::None,
+            found: format!("none in force: {why}"),
+            degraded: vec![format!(
+                "no sandbox is in force: {why}; what a command does that was allowed is bounded by your own rights alone"
+            )],
+        }
+    }
+
     /// Whether it denies what the gate would ask about: then also a backend may run that cannot ask. What is done in the run's own
     /// checkout is a proposal, unless the gate is to ask for every write.
     pub(crate) fn denies_what_is_asked(&self, preset: &str) -> bool {

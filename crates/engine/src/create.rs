@@ -1,5 +1,6 @@
 //! Making runs: checked, planned and recorded in one change, before anything happens.
 
+use runyard_backend::Runs;
 use runyard_domain::run::{ApprovalPolicyRef, Created as CreatedFacts, Planned, Run, RunEvent, Task, Who};
 use runyard_domain::{Actor, RunId, SessionId, WantedExecution};
 use runyard_store::StorageError;
@@ -120,6 +121,7 @@ impl Engine {
         let backend = self.catalog().backend(&backend_profile)?;
         let execution_policy = execution_policy(new.execution_policy.as_ref(), &agent, backend)?;
         let (task, redacted) = self.stored_task(&new.task)?;
+        check_task(&task, backend.1.runs, &new.agent)?;
         let is_its_own = |run: &Run| {
             run.created.backend_profile == backend_profile && run.created.workspace.id == workspace.id
         };
@@ -177,6 +179,21 @@ impl Engine {
             }
         }
     }
+}
+
+/// Refuses a task that is nothing to this kind of backend.
+fn check_task(task: &Task, runs: Runs, agent: &str) -> Result<(), EngineError> {
+    let expected = match (task, runs) {
+        (Task::Text { .. }, Runs::Agent) | (Task::Action { .. }, Runs::Action) => return Ok(()),
+        (Task::Action { .. }, Runs::Agent) => {
+            "a text: the agent \"{agent}\" is told in words what is to be done"
+        }
+        (Task::Text { .. }, Runs::Action) => {
+            "an action with its input, as in {\"action\": \"task_list\", \"input\": {}}: that is what \"{agent}\" runs"
+        }
+    };
+    let message = format!("Expected {}.", expected.replace("{agent}", agent));
+    Err(EngineError::Invalid { path: "task", message })
 }
 
 /// A run that another one may go on from.

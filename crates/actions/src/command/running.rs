@@ -6,18 +6,18 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use runyard_domain::Code;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{ChildStdin, Command};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 
 use super::reports;
 use crate::handler::unsafe_output;
-use crate::process_tree::{COOKIE_VARIABLE, ProcessTree};
+use crate::process_tree::COOKIE_VARIABLE;
+use crate::programs::{Here, Program, Programs, Started};
 use crate::{ActionError, Context, Issue, OUTPUT_BYTES_MAX, PathSegment, UnsafeJson};
 
 const INVOCATION_VARIABLE: &str = "RUNYARD_INVOCATION_ID";
@@ -52,16 +52,17 @@ enum First {
 
 /// Runs the command. Dropping the future kills it with all its descendants.
 pub(super) async fn run(line: &CommandLine, input: &Value, context: &Context) -> Result<Value, ActionError> {
-    let mut tree =
-        ProcessTree::spawn(&mut command(line, context)).map_err(|error| not_started(line, &error))?;
-    let (stdin, stdout, stderr) = tree.pipes();
+    let program = program(line, context);
+    let started = match context.programs() {
+        Some(programs) => programs.start(program).await,
+        None => Here.start(program).await,
+    };
+    let Started { stdin, stdout, stderr, mut hold } = started.map_err(|error| not_started(line, &error))?;
     let mut output = Vec::new();
     let status = {
         let talk = async {
             let follow = async {
-                if let Some(stderr) = stderr {
-                    reports::follow(BufReader::new(stderr), context).await;
-                }
+                reports::follow(BufReader::new(stderr), context).await;
                 Ok(())
             };
             tokio::try_join!(feed(stdin, input), collect(stdout, &mut output), follow)
@@ -69,21 +70,21 @@ pub(super) async fn run(line: &CommandLine, input: &Value, context: &Context) ->
         let mut talk = pin!(talk);
         let first = tokio::select! {
             talked = &mut talk => First::Talked(talked.map(|_| ())),
-            status = tree.wait() => First::Exited(status),
+            status = hold.wait() => First::Exited(status),
         };
         match first {
             First::Talked(Err(error)) => {
-                tree.end().await;
+                hold.end().await;
                 return Err(error);
             }
             First::Talked(Ok(())) => {
-                let status = tree.wait().await;
-                tree.end().await;
+                let status = hold.wait().await;
+                hold.end().await;
                 status?
             }
             First::Exited(status) => {
                 // What the command left behind may hold its pipes for ever; it ends first, then the rest is read.
-                tree.end().await;
+                hold.end().await;
                 if let Ok(talked) = tokio::time::timeout(DRAIN_MAX, talk).await {
                     talked?;
                 }
@@ -94,17 +95,17 @@ pub(super) async fn run(line: &CommandLine, input: &Value, context: &Context) ->
     outcome(status, &output)
 }
 
-fn command(line: &CommandLine, context: &Context) -> Command {
-    let mut command = Command::new(&line.program);
-    command.args(&line.arguments).current_dir(&line.folder).env_clear().envs(inherited()).envs(&line.env);
-    command
-        .env(INVOCATION_VARIABLE, context.invocation_id().to_string())
-        .env(ACTION_VARIABLE, context.action());
+fn program(line: &CommandLine, context: &Context) -> Program {
+    let own = line.env.iter().map(|(name, value)| (name.into(), value.into()));
+    let mut environment: BTreeMap<OsString, OsString> = inherited().chain(own).collect();
+    let mut tell = |name: &str, value: &str| environment.insert(name.into(), value.into());
+    tell(INVOCATION_VARIABLE, &context.invocation_id().to_string());
+    tell(ACTION_VARIABLE, context.action());
     if let Some(key) = context.idempotency_key() {
-        command.env(KEY_VARIABLE, key);
+        tell(KEY_VARIABLE, key);
     }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
+    let (program, arguments) = (line.program.clone(), line.arguments.clone());
+    Program { program, arguments, folder: line.folder.clone(), environment }
 }
 
 fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
@@ -126,16 +127,14 @@ fn not_started(line: &CommandLine, error: &io::Error) -> ActionError {
 }
 
 /// A command need not read its input: that its pipe is closed is no failure.
-async fn feed(stdin: Option<ChildStdin>, input: &Value) -> Result<(), ActionError> {
-    let Some(mut stdin) = stdin else { return Ok(()) };
+async fn feed(mut stdin: impl AsyncWrite + Unpin, input: &Value) -> Result<(), ActionError> {
     let mut bytes = serde_json::to_vec(input)?;
     bytes.push(b'\n');
     let _ = stdin.write_all(&bytes).await;
     Ok(())
 }
 
-async fn collect(stdout: Option<impl AsyncRead + Unpin>, output: &mut Vec<u8>) -> Result<(), ActionError> {
-    let Some(stdout) = stdout else { return Ok(()) };
+async fn collect(stdout: impl AsyncRead + Unpin, output: &mut Vec<u8>) -> Result<(), ActionError> {
     // What was read before a failure is judged like what was read before the end.
     let _ = stdout.take(OUTPUT_BYTES_MAX as u64 + 1).read_to_end(output).await;
     if output.len() > OUTPUT_BYTES_MAX {

@@ -9,9 +9,10 @@ use runyard_actions::{
 use runyard_backend::{Ending, Heard, Hearing, Journal, Signal, Steer, Stop};
 use runyard_domain::gate::{self, Request};
 use runyard_domain::run::{FailureKind, ToolOutcome, TurnOutcome};
-use runyard_domain::{Actor, Code, CommandId, RunId};
+use runyard_domain::{Actor, Code, CommandId, ErrorCode, RunId};
 use serde_json::Value;
 
+use super::programs::InCustody;
 use super::{AFTER, BEFORE, SURFACE, report};
 
 /// The only request and the only call of such a run.
@@ -25,6 +26,7 @@ pub(super) struct ActionSession {
     pub(super) actor: Arc<Actor>,
     pub(super) action: Action,
     pub(super) input: Value,
+    pub(super) programs: Arc<InCustody>,
     pub(super) journal: Arc<dyn Journal>,
     pub(super) hearing: Hearing,
 }
@@ -96,6 +98,10 @@ impl ActionSession {
     }
 
     async fn turn(&mut self) -> Result<(), Broken> {
+        // Nobody is asked about what cannot be done anyway.
+        if let Err(error) = self.runtime.check(self.invocation()).await {
+            return Err(Broken::Ended(Vec::new(), failed(error.code(), error.message())));
+        }
         self.ask().await?;
         let call = report::call(CALL, &self.action, &self.input, is_idempotent(&self.action));
         self.record(vec![call]).await?;
@@ -115,10 +121,9 @@ impl ActionSession {
                 Ok(self.record(batch).await?)
             }
             Err(Failure { code, message, .. }) => {
-                let message = report::line(&format!("{}: {message}", code.as_str()));
-                let failed = result(ToolOutcome::Failed, message.clone());
-                let ending = Ending::failed(FailureKind::BackendFailed, message);
-                Err(Broken::Ended(vec![failed], ending))
+                let ending = failed(code, message);
+                let said = report::line(&format!("{}: {message}", code.as_str()));
+                Err(Broken::Ended(vec![result(ToolOutcome::Failed, said)], ending))
             }
         }
     }
@@ -153,18 +158,20 @@ impl ActionSession {
         Err(Broken::Ended(Vec::new(), Ending::Blocked { code: Code::PermissionDenied, message, step: None }))
     }
 
-    /// Follows the action to its end. Given up, it is cancelled.
-    async fn invoke(&mut self) -> Result<Envelope, Stop> {
+    fn invocation(&self) -> Invocation {
         let options = InvocationOptions {
             idempotency_key: Some(format!("{}:{CALL}", self.run)),
             ..InvocationOptions::default()
         };
-        let invocation =
-            Invocation::new(self.action.name(), self.input.clone(), SURFACE, Arc::clone(&self.actor))
-                .options(options)
-                // The gate's yes is the confirmation.
-                .approved();
-        let mut events = self.runtime.stream(invocation);
+        Invocation::new(self.action.name(), self.input.clone(), SURFACE, Arc::clone(&self.actor))
+            .options(options)
+            .starting(Arc::<InCustody>::clone(&self.programs))
+    }
+
+    /// Follows the action to its end. Given up, it is cancelled.
+    async fn invoke(&mut self) -> Result<Envelope, Stop> {
+        // The gate's yes is the confirmation.
+        let mut events = self.runtime.stream(self.invocation().approved());
         loop {
             let event = tokio::select! {
                 biased;
@@ -194,6 +201,17 @@ impl ActionSession {
     async fn record(&mut self, batch: Vec<Signal>) -> Result<(), Stop> {
         self.hearing.record(&*self.journal, batch).await
     }
+}
+
+/// The end of a run whose action failed, or cannot be called as it is.
+fn failed(code: &ErrorCode, message: &str) -> Ending {
+    let message = report::line(&format!("{}: {message}", code.as_str()));
+    // A code of the application's own is told in words.
+    let cause = match code {
+        ErrorCode::Known(code) => Some(*code),
+        ErrorCode::Application(_) => None,
+    };
+    Ending::Failed { failure_kind: FailureKind::BackendFailed, message, cause }
 }
 
 fn status(phase: &str, thread: &str) -> Signal {

@@ -125,3 +125,44 @@ pub fn mark(rule: &str) -> String {
     let hex: String = digest.iter().take(MARK_BYTES).map(|byte| format!("{byte:02x}")).collect();
     format!("file_{hex}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::rule::{Effect, RuleKind, RuleText};
+    use super::*;
+
+    fn rule(id: &str, scope: Scope) -> Rule {
+        let text = RuleText::new(Effect::Allow, RuleKind::Shell, Some("make"));
+        Rule::try_from(RuleText { id: Some(id.to_owned()), scope, ..text }).unwrap()
+    }
+
+    fn left(policy: &Policy) -> Vec<&str> {
+        policy.rules.iter().chain(&policy.stored).map(Rule::id).collect()
+    }
+
+    #[test]
+    fn c11_a_run_lacks_the_rules_for_one_time_that_it_used_up_and_no_others() {
+        let rules = vec![rule("a", Scope::Once), rule("b", Scope::Once), rule("c", Scope::Always)];
+        let mut policy = Policy { rules, stored: vec![rule("d", Scope::Once)], ..Policy::default() };
+        policy.take_away_marked(&[]);
+        assert_eq!(left(&policy), ["a", "b", "c", "d"]);
+        policy.take_away_marked(&[mark("a"), mark("c")]);
+        assert_eq!(left(&policy), ["b", "c", "d"]);
+    }
+
+    #[test]
+    fn c11_once_in_each_run_is_what_a_rule_of_the_base_says_of_scope_once() {
+        let rules = vec![rule("a", Scope::Once), rule("c", Scope::Always)];
+        let policy = Policy { rules, stored: vec![rule("d", Scope::Once)], ..Policy::default() };
+        let once: Vec<&str> =
+            ["a", "b", "c", "d"].into_iter().filter(|id| policy.is_once_in_each_run(id)).collect();
+        assert_eq!(once, ["a"]);
+    }
+
+    #[test]
+    fn a_mark_is_the_id_of_what_people_added_and_a_digest_of_any_other_name() {
+        let stored = RuleId::from_parts(1, &[1; 10]).to_string();
+        assert_eq!(mark(&stored), stored);
+        assert_eq!(mark("abc"), "file_ba7816bf8f01cfea414140de5dae2223");
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::support::{allow, check, deny};
 use runyard_domain::gate::Effect::{Allow, Ask, Deny};
-use runyard_domain::gate::RuleKind::{GitPush, Network, Shell};
+use runyard_domain::gate::RuleKind::{GitCommit, GitPush, Network, Shell};
 
 #[test]
 fn c11_a_rule_about_pushing_is_about_each_branch_however_it_is_written() {
@@ -86,4 +86,12 @@ fn c11_a_rule_about_pushing_is_about_each_branch_however_it_is_written() {
         check(&remote, line, Allow);
     }
     check(&remote, "git push --all", Ask);
+}
+
+#[test]
+fn c11_only_what_is_pushed_may_go_anywhere() {
+    // A message with a point in it is no address.
+    let all = [allow(Shell, "*"), allow(GitCommit, "*"), deny(GitCommit, "wip*")];
+    check(&all, "git commit -m 'Fix a.b'", Allow);
+    check(&all, "git commit -m 'wip: a.b'", Deny);
 }

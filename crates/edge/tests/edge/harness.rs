@@ -11,7 +11,8 @@ use runyard_backend::link::frames::{Reader, Writer, frames};
 use runyard_backend::link::{FromEdge, OpenRun, Report, Stage, ToEdge, Work};
 use runyard_backend::{
     Answer, Backend, BackendError, BackendInfo, COMMANDS_MAX, Command, Journal, JournalError, Launch, Probe,
-    Process, ProcessError, Processes, Resumes, SecretKeys, Session, SessionSpec, Signal, Start, Workspaces,
+    Process, ProcessError, Processes, Resumes, Runs, SecretKeys, Session, SessionSpec, Signal, Start,
+    Workspaces,
 };
 use runyard_domain::gate::{Policy, Request};
 use runyard_domain::run::{ApprovalPolicyRef, FailureKind, Task, Who};
@@ -53,6 +54,7 @@ impl Backend for PuppetBackend {
             transport: "hand",
             command: None,
             resumes: Resumes::Thread,
+            runs: Runs::Agent,
             asks: self.asks,
             tells_steps: self.asks,
             checkout: true,

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use runyard_backend::conformance::journal::Given;
 use runyard_backend::{
     Backend, BackendError, BackendInfo, COMMANDS_MAX, Journal, Launch, Probe, Process, ProcessError,
-    Processes, Resumes, SecretKeys, Session, SessionSpec,
+    Processes, Resumes, Runs, SecretKeys, Session, SessionSpec,
 };
 use runyard_domain::BackendProfile;
 use runyard_edge::Supervision;
@@ -21,6 +21,7 @@ pub(crate) const INFO: BackendInfo = BackendInfo {
     transport: "hand",
     command: None,
     resumes: Resumes::Thread,
+    runs: Runs::Agent,
     asks: true,
     tells_steps: true,
     checkout: false,

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
-use runyard_backend::{Resumes, SecretKeys};
+use runyard_backend::{Resumes, Runs, SecretKeys};
 use runyard_domain::gate::Preset;
 use runyard_domain::run::{Budget, OnReject};
 use runyard_domain::{Approval, Changes, Code, Network, Sandbox};
@@ -21,6 +21,7 @@ fn info() -> BackendInfo {
         transport: "t",
         command: None,
         resumes: Resumes::Never,
+        runs: Runs::Agent,
         asks: true,
         tells_steps: true,
         checkout: true,

@@ -15,7 +15,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use runyard_backend::link::frames::{Reader, Writer, frames};
 use runyard_backend::link::{FromEdge, OpenRun, Report, ToEdge};
-use runyard_backend::{BackendInfo, ListChange, Resumes, SecretKeys, Signal, WorkspaceError, Workspaces};
+use runyard_backend::{
+    BackendInfo, ListChange, Resumes, Runs, SecretKeys, Signal, WorkspaceError, Workspaces,
+};
 use runyard_domain::gate::{OwnRuns, Preset, Request, Risk};
 use runyard_domain::run::{Budget, CHECKED, OnReject, Run, Task, ToolOutcome, TurnOutcome, Who};
 use runyard_domain::{
@@ -115,6 +117,7 @@ pub fn catalog(world: &World) -> Catalog {
         transport: "in-process",
         command: None,
         resumes,
+        runs: Runs::Agent,
         asks: true,
         tells_steps: true,
         checkout,

@@ -70,6 +70,7 @@ export const known = {
   onlyGateway: "no network but the gateway",
   machineNetwork: "the machine's network",
   noSandbox: "none in force: {why}",
+  ofActions: "an action does what it was declared to do",
   notAsked: "the run's execution policy asks for none",
   notInstalled: "bubblewrap is not installed (apt install bubblewrap)",
   doesNotWork: "bubblewrap does not work here ({said})",
@@ -100,6 +101,7 @@ export const known = {
   typed: "codex typed into a command that runs, for which it does not ask",
 
   // What took too long.
+  runLate: "The run took longer than its execution policy allows.",
   applyingLate: "Applying took longer than allowed, and what was written by then is taken back.",
   takingBackLate: "Taking back what was written did not end in time, so nobody knows how much of the changes is in the files.",
   applyingStep: "apply the changes",

@@ -69,6 +69,7 @@ export const known: Translation<typeof en> = {
   onlyGateway: "除网关外无网络",
   machineNetwork: "本机网络",
   noSandbox: "未生效：{why}",
+  ofActions: "操作只做它所声明的事",
   notAsked: "Run 的执行策略不要求沙箱",
   notInstalled: "未安装 bubblewrap（apt install bubblewrap）",
   doesNotWork: "bubblewrap 在此无法工作（{said}）",
@@ -95,6 +96,7 @@ export const known: Translation<typeof en> = {
   unaskedDenied: "Agent 做了一件没有询问过、而且被拒绝的事：{why}",
   typed: "codex 向正在运行的命令输入了内容，而它不会为此询问",
 
+  runLate: "Run 用时超过了其执行策略允许的时间。",
   applyingLate: "应用更改超过了允许的时间，此前已写入的内容将被撤回。",
   takingBackLate: "撤回已写入的内容未能按时结束，因此无人知晓文件中有多少更改。",
   applyingStep: "应用更改",

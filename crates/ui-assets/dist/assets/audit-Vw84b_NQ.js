@@ -1,0 +1,1 @@
+export{n as AuditPage,t as AuditTab}from"./audit-CJ4fOXIv.js";

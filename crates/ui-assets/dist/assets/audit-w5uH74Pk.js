@@ -1,1 +1,0 @@
-export{n as AuditPage,t as AuditTab}from"./audit-BRUWNV7h.js";

@@ -1,1 +1,0 @@
-import{Dt as e}from"./base-C0Shimnt.js";var t=()=>e(`agent_list`,{}),n=()=>e(`backend_list`,{}),r=()=>e(`edge_list`,{}),i=()=>e(`workspace_list`,{}),a=()=>e(`session_list`,{limit:100});export{i as a,a as i,n,r,t};

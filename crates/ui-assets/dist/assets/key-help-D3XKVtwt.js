@@ -1,0 +1,1 @@
+export{t as KeyHelp}from"./key-help-DnBnBJOD.js";

@@ -1,1 +1,0 @@
-export{t as KeyHelp}from"./key-help-CYlsG9MO.js";

@@ -1,1 +1,0 @@
-export{n as LoginPage}from"./page-i4A3Jfbp.js";

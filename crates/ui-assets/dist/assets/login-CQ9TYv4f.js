@@ -1,0 +1,1 @@
+export{n as LoginPage}from"./page-Xa1TwMcU.js";

@@ -1,1 +1,0 @@
-export{r as LoginPanel}from"./page-i4A3Jfbp.js";

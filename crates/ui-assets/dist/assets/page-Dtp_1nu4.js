@@ -1,0 +1,1 @@
+export{r as LoginPanel}from"./page-Xa1TwMcU.js";
