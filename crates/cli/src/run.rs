@@ -172,9 +172,11 @@ async fn create_from(
 
 /// The refusal with the command that changes it.
 fn with_next_step(error: ActionError, matches: &ArgMatches) -> ActionError {
-    // As the person named it: messages do not tell private paths.
-    let place = matches.get_one::<String>("workspace").map_or(".", String::as_str);
-    let message = format!("{} Allow it with \"runyard workspaces add {place}\".", error.message());
+    // A path that is private would be shown as something that cannot be typed.
+    let message = match matches.get_one::<String>("workspace") {
+        None => format!("{} Allow it with \"runyard workspaces add .\".", error.message()),
+        Some(_) => format!("{} Allow it with \"runyard workspaces add\" and the same path.", error.message()),
+    };
     ActionError::new(Code::WorkspaceOutsideAllowlist, message)
 }
 
