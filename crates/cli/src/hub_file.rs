@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use runyard::{ActionError, Code};
 use runyard_backend::failpoint;
@@ -14,6 +15,9 @@ use crate::home::Home;
 use crate::hub_here::Stay;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// How often the place of the next hub is tried for, and how long between two tries.
+const NEXT_LOOKS_MAX: u32 = 20;
+const NEXT_LOOK: Duration = Duration::from_millis(20);
 
 /// That a file of the home cannot be used: what may not be written is told apart from a disk that fails.
 pub(crate) fn cannot(what: &str, path: &Path, error: &Error) -> ActionError {
@@ -94,8 +98,19 @@ pub(crate) fn is_claimed(home: &Home) -> bool {
     is_held(&home.hub_lock())
 }
 
-/// The place of the one that waits to be the next hub, as long as this is kept; none where another has it.
-pub(crate) fn next(home: &Home) -> Result<Option<File>, ActionError> {
+/// The place of the one that waits to be the next hub, as long as this is kept; none where another has it. Whoever looks whether
+/// one waits has it for a moment, too, which is waited for.
+pub(crate) async fn next(home: &Home) -> Result<Option<File>, ActionError> {
+    for _ in 0..NEXT_LOOKS_MAX {
+        match next_now(home)? {
+            None => tokio::time::sleep(NEXT_LOOK).await,
+            held => return Ok(held),
+        }
+    }
+    Ok(None)
+}
+
+fn next_now(home: &Home) -> Result<Option<File>, ActionError> {
     let path = home.hub_next_lock();
     let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
     let file = opened.map_err(|error| cannot("write", &path, &error))?;

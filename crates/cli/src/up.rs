@@ -85,7 +85,7 @@ async fn in_turn(
     stop: &CancellationToken,
 ) -> Result<Option<HubHere>, ActionError> {
     home.make().map_err(|error| hub_file::cannot("make", home.path(), &error))?;
-    let Some(_turn) = hub_file::next(home)? else { return Ok(None) };
+    let Some(_turn) = hub_file::next(home).await? else { return Ok(None) };
     let mut refused = 0;
     while !stop.is_cancelled() {
         if HubClient::find(home).await.is_some_and(|hub| hub.stay().is_lasting()) {

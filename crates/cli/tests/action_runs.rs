@@ -111,3 +111,25 @@ fn j05_the_program_of_an_action_is_told_of_its_run_and_ends_with_its_hub() {
     eventually("nothing of it is left", || left_of(&run).is_empty().then_some(()));
     assert_eq!(lines(&began), 2);
 }
+
+#[test]
+fn a_program_that_is_tried_again_has_ended_before() {
+    let notes = tempfile::tempdir().unwrap();
+    let beats = notes.path().join("beats");
+    // Deaf to what is gentle, and at work as long as it is there.
+    let script = format!("trap '' TERM INT HUP; while :; do echo $$ >> {beats:?}; sleep 0.05; done");
+    let action = format!(
+        "[actions.beats]\ndescription = \"Beats.\"\ncommand = [\"sh\", \"-c\", {}]\nside_effects = \"read\"\n\
+         timeout_ms = 700\nretry = {{ retries = 1, delay_ms = 300 }}\n",
+        json!(script)
+    );
+    let yard = Yard::new(&action, &[]);
+    let (_hub, api) = yard.up();
+    let run = start(&api, &yard, "beats", &json!({}));
+    api.until(&run, "failed");
+    eventually("nothing of it is left", || left_of(&run).is_empty().then_some(()));
+    let seen = std::fs::read_to_string(&beats).unwrap();
+    let mut attempts: Vec<&str> = seen.lines().collect();
+    attempts.dedup();
+    assert_eq!(attempts.len(), 2, "the first wrote after the second had begun: {seen}");
+}

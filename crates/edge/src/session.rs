@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use runyard_backend::failpoint;
 use runyard_backend::link::{OpenRun, Report, Stage, Work};
-use runyard_backend::{Access, Answer, Command, Ending, JournalError, Session, SessionSpec, Signal};
+use runyard_backend::{Access, Answer, Command, Ending, JournalError, Runs, Session, SessionSpec, Signal};
 use runyard_domain::ApprovalId;
 use runyard_domain::gate::Preset;
 use runyard_domain::run::{Failure, FailureKind};
@@ -212,7 +212,8 @@ impl Drive {
 
     /// Drives it to its end. Gives back what the session's runs share.
     async fn go(mut self, edge: &Shared, prepared: Prepared, places: &Places) -> SessionHome {
-        let spec = self.spec(edge, places, prepared.confinement, prepared.access);
+        let runs = prepared.backend.info().runs;
+        let spec = self.spec(edge, places, runs, prepared.confinement, prepared.access);
         let (journal, mut entries) = journal();
         let mut opening = prepared.backend.open(spec, journal);
         let mut session = None;
@@ -255,6 +256,7 @@ impl Drive {
         &mut self,
         edge: &Shared,
         places: &Places,
+        runs: Runs,
         confinement: Confinement,
         access: Access,
     ) -> SessionSpec {
@@ -273,7 +275,11 @@ impl Drive {
             access,
             confined: matches!(confinement, Confinement::Within(_)),
             environment: environment(edge, &self.open, places),
-            processes: edge.supervision.under(&places.lock(), confinement),
+            processes: match runs {
+                Runs::Agent => edge.supervision.under(&places.lock(), confinement),
+                // An action that is tried again, or another that waits for its place, must not find it still at work.
+                Runs::Action => edge.supervision.at_once(&places.lock(), confinement),
+            },
         }
     }
 

@@ -21,6 +21,11 @@ pub trait Supervision: Send + Sync {
     /// Starts processes under this lock, confined so.
     fn under(&self, lock: &Path, confinement: Confinement) -> Arc<dyn Processes>;
 
+    /// The same for programs that are not asked to stop first: what is over with them may begin anew at once.
+    fn at_once(&self, lock: &Path, confinement: Confinement) -> Arc<dyn Processes> {
+        self.under(lock, confinement)
+    }
+
     /// Waits until nothing that was started under this lock is left.
     async fn settled(&self, lock: &Path) -> io::Result<()>;
 }
@@ -41,16 +46,24 @@ impl Supervisors {
     pub fn with_program(program: impl Into<PathBuf>) -> Self {
         Supervisors { program: Some(program.into()) }
     }
+
+    fn supervised(&self, lock: &Path, confinement: Confinement) -> Supervised {
+        let supervised = Supervised::new(lock).confined(confinement);
+        match &self.program {
+            Some(program) => supervised.with_program(program),
+            None => supervised,
+        }
+    }
 }
 
 #[async_trait]
 impl Supervision for Supervisors {
     fn under(&self, lock: &Path, confinement: Confinement) -> Arc<dyn Processes> {
-        let supervised = Supervised::new(lock).confined(confinement);
-        Arc::new(match &self.program {
-            Some(program) => supervised.with_program(program),
-            None => supervised,
-        })
+        Arc::new(self.supervised(lock, confinement))
+    }
+
+    fn at_once(&self, lock: &Path, confinement: Confinement) -> Arc<dyn Processes> {
+        Arc::new(self.supervised(lock, confinement).with_grace(Duration::ZERO))
     }
 
     async fn settled(&self, lock: &Path) -> io::Result<()> {

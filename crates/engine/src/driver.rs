@@ -336,7 +336,7 @@ impl<'a> Driver<'a> {
             self.edge.send(ToEdge::Recorded { run, generation, edge_sequence, granted }).await;
             return Ok(None);
         }
-        // Nothing of what came late is recorded, so no rule is used up for it.
+        // What is told of a run at its end is not recorded, so no rule is used up for it.
         let late = self.standing.run.state.is_terminal();
         // A rule that holds once is used up before it has served: what dies in between costs a question, not a second use.
         let Checked { reports, refused } = match late {

@@ -23,9 +23,16 @@ use crate::{ActionError, Context, Issue, OUTPUT_BYTES_MAX, PathSegment, UnsafeJs
 const INVOCATION_VARIABLE: &str = "RUNYARD_INVOCATION_ID";
 const ACTION_VARIABLE: &str = "RUNYARD_ACTION";
 const KEY_VARIABLE: &str = "RUNYARD_IDEMPOTENCY_KEY";
-/// The variables that every command is given here, and that a declaration therefore cannot set.
-pub(super) const OWN_VARIABLES: [&str; 4] =
-    [INVOCATION_VARIABLE, ACTION_VARIABLE, KEY_VARIABLE, COOKIE_VARIABLE];
+/// The variables that every command is given here, or in a run, and that a declaration therefore cannot set.
+pub(super) const OWN_VARIABLES: [&str; 7] = [
+    INVOCATION_VARIABLE,
+    ACTION_VARIABLE,
+    KEY_VARIABLE,
+    COOKIE_VARIABLE,
+    "RUNYARD_URL",
+    "RUNYARD_RUN_ID",
+    "RUNYARD_RUN_TOKEN",
+];
 /// The variables that a command inherits, besides those that begin with `LC_`.
 const INHERITED_VARIABLES: [&str; 9] =
     ["PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM"];

@@ -111,6 +111,11 @@ async fn go_on(home: &Home, interrupts: &Interrupts) -> Result<String, ActionErr
             () = interrupted.cancelled() => break,
         }
     }
+    if let Ok(Some(status)) = hub.try_wait()
+        && !status.success()
+    {
+        return Err(ActionError::new(Code::Conflict, said(&home.hub_log(), log)));
+    }
     let log = home.hub_log();
     Ok(format!("A hub in the background is still starting (process {}); see {}.", hub.id(), log.display()))
 }
