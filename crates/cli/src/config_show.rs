@@ -8,8 +8,9 @@ use runyard_redact::{Redactor, TagKey, without_tags};
 use runyard_surfaces::cli::{ExtraCommand, ExtraRun, show_data};
 use serde_json::{Value, json};
 
-use crate::configuration::{Configuration, Environment, Flags, Origin};
+use crate::configuration::{Configuration, Environment, Origin};
 use crate::home::Home;
+use crate::hub_file::{is_claimed, told};
 use crate::wiring;
 
 pub(crate) fn command(home: Home) -> ExtraCommand {
@@ -36,8 +37,11 @@ pub(crate) fn command(home: Home) -> ExtraCommand {
 
 fn settings(home: &Home, only: Option<&str>) -> Result<Value, ActionError> {
     let here = std::env::current_dir().ok();
+    // A running hub has its own flags on top.
+    let hub = told(&home.hub()).filter(|_| is_claimed(home));
+    let flags = hub.map(|told| told.flags).unwrap_or_default();
     let configuration =
-        Configuration::load(home.path(), here.as_deref(), &Environment::of_process(), &Flags::default())?;
+        Configuration::load(home.path(), here.as_deref(), &Environment::of_process(), &flags)?;
     let backends = wiring::backends(home, &configuration);
     let backends = backends.map_err(|error| ActionError::internal(format!("{error:#}")))?;
     wiring::check_kinds(&configuration, &backends)?;

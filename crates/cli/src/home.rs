@@ -34,7 +34,7 @@ impl Home {
         self.0.join("tag.key")
     }
 
-    /// `{url, pid, version, stay}` while a hub runs.
+    /// `{url, pid, version, stay, flags}` while a hub runs.
     pub(crate) fn hub(&self) -> PathBuf {
         self.0.join("hub.json")
     }

@@ -11,6 +11,7 @@ use runyard_backend::failpoint;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::configuration::Flags;
 use crate::home::Home;
 use crate::hub_here::Stay;
 
@@ -47,7 +48,7 @@ impl HubFile {
                 Ok(HubFile { path, _lock: file })
             }
             Err(TryLockError::WouldBlock) => Err(ActionError::conflict(match told(&path) {
-                Some(Told { url, pid, stay: Stay::UntilDone }) => format!(
+                Some(Told { url, pid, stay: Stay::UntilDone, .. }) => format!(
                     "Runyard runs already for this home at {url} (process {pid}) until its runs are done; to stop it before, \
                      use \"kill {pid}\": they go on with the next."
                 ),
@@ -61,9 +62,10 @@ impl HubFile {
     }
 
     /// Written beside and moved into place, so that nobody reads half of it.
-    pub(crate) fn tell(&self, url: &str, stay: Stay) {
+    pub(crate) fn tell(&self, url: &str, stay: Stay, flags: &Flags) {
+        let pid = std::process::id();
         let told =
-            json!({"url": url, "pid": std::process::id(), "version": VERSION, "stay": stay}).to_string();
+            json!({"url": url, "pid": pid, "version": VERSION, "stay": stay, "flags": flags}).to_string();
         let draft = self.path.with_extension("draft");
         let _ = std::fs::remove_file(&draft);
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
@@ -86,6 +88,9 @@ pub(crate) struct Told {
     /// A hub of a version that did not say so stays until it is stopped.
     #[serde(default = "Stay::until_stopped")]
     pub(crate) stay: Stay,
+    /// What its command line said of the configuration.
+    #[serde(default)]
+    pub(crate) flags: Flags,
 }
 
 /// Of the hub that holds the lock.

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Flags};
 use crate::home::Home;
 use crate::hub::{Hub, deliver};
 use crate::hub_client::HubClient;
@@ -145,13 +145,14 @@ impl HubHere {
             origins,
             token_file: home.token(),
         };
-        HubHere::start(home, &configuration, launch, stay).await
+        HubHere::start(home, &configuration, &Flags::default(), launch, stay).await
     }
 
     /// Starts and serves it. It returns when requests are answered.
     pub(crate) async fn start(
         home: &Home,
         configuration: &Configuration,
+        flags: &Flags,
         launch: Launch,
         stay: Stay,
     ) -> Result<Self, ActionError> {
@@ -172,7 +173,7 @@ impl HubHere {
         let guard = opened.guard(api.tokens(opened.owner));
         let router = api.router(guard).map_err(|error| LaunchError::Route(error).into_action_error())?;
         let serving = tokio::spawn(opened.serve(router, stop.clone()));
-        file.tell(&url, stay);
+        file.tell(&url, stay, flags);
         let client = HubClient::at(home, &url, stay);
         let client = client.ok_or_else(|| ActionError::internal("the token cannot be read"))?;
         Ok(HubHere { hub, client, stop, serving, _file: file })

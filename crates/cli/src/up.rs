@@ -56,7 +56,7 @@ async fn started(home: &Home, matches: &ArgMatches, stay: Stay) -> Result<HubHer
     let listen = configuration.hub().listen;
     let mut launch = Launch { listen, ..Launch::from_flags(matches, home.token()) };
     launch.origins.extend(configuration.server().origins.iter().cloned());
-    HubHere::start(home, &configuration, launch, stay).await
+    HubHere::start(home, &configuration, &flags, launch, stay).await
 }
 
 /// A hub as long as there is something to do.

@@ -52,7 +52,16 @@ fn hub_json_says_where_it_runs_while_it_runs() {
     let hub = home.up();
     let told: Value = serde_json::from_str(&std::fs::read_to_string(home.path("hub.json")).unwrap()).unwrap();
     let version = env!("CARGO_PKG_VERSION");
-    assert_eq!(told, json!({"url": hub.url, "pid": hub.pid(), "version": version, "stay": "untilStopped"}));
+    let expected = json!({
+        "url": hub.url, "pid": hub.pid(), "version": version, "stay": "untilStopped", "flags": [["listen", "127.0.0.1:0"]],
+    });
+    assert_eq!(told, expected);
+    let by_flag =
+        || home.run(["config", "show", "--origin", "flag", "--output", "json"]).data()["settings"].clone();
+    let listen = json!([{"key": "hub.listen", "value": "127.0.0.1:0", "origin": "flag --listen"}]);
+    assert_eq!(by_flag(), listen, "what the running hub was told");
+    drop(hub);
+    assert_eq!(by_flag(), json!([]), "no hub runs");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use runyard::closest;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::origin::{Origin, Sourced};
@@ -75,7 +76,7 @@ pub(super) fn variable(key: &str) -> String {
 }
 
 /// Flags that a person gave and that stand for settings.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Flags(Vec<(String, String)>);
 
 impl Flags {
