@@ -7,6 +7,7 @@
 
 mod support;
 
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
@@ -250,12 +251,18 @@ fn a21_ctrl_c_on_a_terminal_cancels_and_shows_it() {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script of util-linux");
     family(&home);
-    let mut keys = child.stdin.take().unwrap();
+    let (mut keys, mut shown) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    // What is told on the way is there before it is cut off.
+    let (mut screen, mut chunk) = (String::new(), [0; 1024]);
+    while !screen.contains("info: started") {
+        let read = shown.read(&mut chunk).unwrap();
+        assert!(read > 0, "{screen}");
+        screen.push_str(&String::from_utf8_lossy(&chunk[..read]));
+    }
     std::io::Write::write_all(&mut keys, b"\x03").unwrap();
-    let output = child.wait_with_output().unwrap();
-    let screen = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(130), "{screen}");
-    assert!(screen.contains("info: started") && screen.contains("CANCELLED"), "{screen}");
+    shown.read_to_string(&mut screen).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{screen}");
+    assert!(screen.contains("CANCELLED"), "{screen}");
     assert_gone(&home);
 }
 
